@@ -83,5 +83,8 @@ def test_of_a_model_that_does_not_answer(other_sqlite: str) -> None:
         os.kill(pid, signal.SIGSTOP)
         try:
             assert reasons(api)[0] == "model_busy"
+            assessed = api.get("/v1/studies/s/assessment").json()
+            assert [each["check"] for each in assessed["checks"]] == ["model_busy"]
+            assert assessed["progress"]["text"] == "The only result is 0.5."
         finally:
             os.kill(pid, signal.SIGCONT)

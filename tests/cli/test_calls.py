@@ -201,6 +201,7 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     assert (
         adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
     )
+    assert adabkb("model", "validation", study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"
@@ -208,6 +209,15 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     assert " ± " in first
     assert second.startswith("y          ")
     assert json.loads(adabkb("model", "importance", study.id, "--json"))["results"] == 10
+    header, *rows, whole = adabkb("model", "validation", study.id).splitlines()
+    assert header.split() == ["result", "value", "predicted", "lower", "upper"]
+    assert [row.split()[0] for row in rows] == [str(number) for number in range(1, 11)]
+    assert whole.endswith("% of 10 results lie in their 90% intervals.")
+    assessed = json.loads(adabkb("study", "assess", study.id, "--json"))
+    standing, progress, *others = adabkb("study", "assess", study.id).splitlines()
+    assert (standing, progress) == (assessed["standing"], assessed["progress"]["text"])
+    assert assessed["outlook"]["text"] in others
+    assert [f"! {each['text']}" for each in assessed["checks"]] == [each for each in others if each.startswith("!")]
     at, header, *rows = adabkb("model", "slice", study.id, "x", "--points", "3", "--at", "y=0.5").splitlines()
     assert (at, header.split()) == ("at y=0.5", ["x", "mean", "std", "lower", "upper"])
     assert [row.split()[0] for row in rows] == ["0", "0.5", "1"]

@@ -22,3 +22,25 @@ def test_what_the_model_has_found_out_comes_as_records(client: Client) -> None:
     assert [cell["key"] for cell in study.partition("leaf")] == ["0"]
     with pytest.raises(Invalid, match="'y' is not a parameter of this study"):
         study.slice("y")
+
+
+def test_an_assessment_comes_as_records_and_is_shown_as_its_sentences(client: Client) -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1), "kind": Categorical(["a", "b"])}
+    study = client.create_study("assessed", space, direction="maximize", seed=1)
+    assert repr(study.validation()) == "<Validation: none (too_few_results), 0 results>"
+    study.observe_many([{"parameters": {"x": x / 15, "kind": "a"}, "value": x % 7 + x / 2} for x in range(16)])
+    found, judged = study.assessment(), study.validation()
+    assert (found.results, judged.results, len(judged.items)) == (16, 16, 16)
+    assert judged.inside is not None
+    assert repr(judged).startswith(f"<Validation of 16 results: {judged.inside:.0%} in their 90% intervals, error ")
+    assert found.progress.best == study.best()
+    assert found.progress.expected is not None
+    assert found.findings is not None
+    assert dict(found.findings.untried) == {"kind": ("b",)}
+    assert found.latest is None
+    shown = repr(found).splitlines()
+    assert shown[:2] == [found.standing, found.progress.text]
+    assert shown[2:4] == [found.findings.text, found.outlook.text]
+    assert shown[4:] == [f"! {each.text}" for each in found.checks]
+    for rows in found.findings.importances.values():
+        assert [each.name for each in rows] == ["x", "kind"]

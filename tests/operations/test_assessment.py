@@ -43,9 +43,10 @@ def grown(running: Service, results: int, seed: int = 0) -> None:
     rng = np.random.default_rng(seed)
     told = []
     for _ in range(results):
-        point = {"temperature": round(rng.uniform(20, 100)), "catalyst": ["XPhos", "SPhos"][rng.integers(2)]}
-        value = 0.6 * float(point["temperature"]) + 9.0 * (point["catalyst"] == "XPhos") + 0.5 * rng.normal()
-        told.append(Value(round(value, 1), parameters={**point, "dye": 10.0 ** rng.uniform(-2, 0)}))
+        temperature, catalyst = round(rng.uniform(20, 100)), ["XPhos", "SPhos"][rng.integers(2)]
+        value = 0.6 * temperature + 9.0 * (catalyst == "XPhos") + 0.5 * rng.normal()
+        point = {"temperature": temperature, "catalyst": catalyst, "dye": 10.0 ** rng.uniform(-2, 0)}
+        told.append(Value(round(value, 1), parameters=point))
     observe_batch(running, "s", told)
 
 
@@ -218,14 +219,21 @@ def test_long_without_a_gain_is_told(running: Service) -> None:
     assert "The last 11 results brought nothing better." in found.text
 
 
-def test_a_model_that_cannot_follow_leaves_the_results(running: Service) -> None:
-    create(running, definition())
-    observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in (1.0, 2.0, 1.5, 3.0, 2.5)])
-    extremes = [1.7e308 * (-1) ** number for number in range(8)]
-    observe_batch(running, "s", [Value(v, parameters={"x": n / 8, "y": 2.0}) for n, v in enumerate(extremes)])
+def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service) -> None:
+    """Two results whose sum no float can hold."""
+    create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
+    for _ in range(2):
+        observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
+    suggest(running, "s", Ask())
     found = assessment(running, "s")
-    assert found.results == 13
-    assert "-1.7e+308" in found.progress.text
+    (check,) = found.checks
+    assert check.check == "model_failed"
+    assert check.text.startswith("The model cannot follow the results: ")
+    assert found.progress.text == "The best of 2 results is -1.7e+308."
+    assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
+    assert found.outlook.text == "The model cannot follow the results, so it cannot say what there is left to gain."
+    assert found.latest is not None
+    assert found.latest.text.startswith("Trial 1 is quasi-random, as the model did not answer in time.")
 
 
 def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from difflib import get_close_matches
 
 LISTED = 100
@@ -35,3 +36,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     names = {each.lower(): each for each in known if len(each) <= LONGEST_COMPARED}
     near = get_close_matches(name.lower(), names, n=1)
     return names[near[0]] if near else None
+
+
+def decimals(value: float) -> int:
+    """With how many decimals a finite number is written."""
+    exponent = Decimal(repr(value)).as_tuple().exponent
+    return max(-exponent, 0) if isinstance(exponent, int) else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -18,6 +17,7 @@ from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.proposals import Expected, Recommended, in_units
 
@@ -253,9 +253,7 @@ def _spreads(model: Model) -> dict[str, Spread]:
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:
-    written = (Decimal(repr(value)).as_tuple().exponent for value in values[-MOST_WRITTEN:].tolist())
-    decimals = max(-exponent if isinstance(exponent, int) else 0 for exponent in written)
-    return Spread(float(values.min()), float(values.max()), decimals)
+    return Spread(float(values.min()), float(values.max()), max(map(decimals, values[-MOST_WRITTEN:].tolist())))
 
 
 def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:

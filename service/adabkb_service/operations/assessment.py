@@ -63,21 +63,28 @@ class _Facts:
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
 
     @property
+    def is_failed(self) -> bool:
+        """Whether the model cannot follow the results."""
+        return self.trouble is not None and self.trouble.check == "model_failed"
+
+    @property
     def results(self) -> int:
         """That count; without the model, of all that are stored."""
         return self.row.observations if self.model is None else self.model.results
 
     @property
     def gap(self) -> float | None:
-        """By all results; without the model, by those that it has reported on."""
-        return self.study.gap if self.model is None else self.model.gap
+        """By all results; while the model is busy, by those that it has reported on."""
+        if self.model is not None:
+            return self.model.gap
+        return None if self.is_failed else self.study.gap
 
     @property
     def no_gap(self) -> NoGap | None:
         """Why there is none."""
         if self.gap is not None:
             return None
-        reason = self.study.model.reason
+        reason = "model_failed" if self.is_failed else self.study.model.reason
         return "not_known_yet" if self.model is not None and reason in (None, "model_pending") else reason
 
     @property

@@ -9,6 +9,7 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation, Va
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.assessment import Outlook
 from adabkb_service.contract.front import Front
+from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import LONGEST_NAME, shortened, shown
 from adabkb_service.operations.digits import Digits, difference
 from adabkb_service.operations.widening import Edge
@@ -75,7 +76,9 @@ def progress(
     best = study.best
     if best is None:
         return f"{_counted(results, 'result')}."
-    return " ".join(_of_best(best, results, digits or Digits(best.value, best.value, 15), expected, preferred))
+    return " ".join(
+        _of_best(best, results, digits or Digits(best.value, best.value, decimals(best.value)), expected, preferred)
+    )
 
 
 def _without_results(study: Study) -> str:
