@@ -93,6 +93,28 @@ def high(api: httpx.Client) -> float:
     return found
 
 
+def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser, site: str, api: httpx.Client) -> None:
+    checked(api.post("/v1/studies", json={"id": "rows", "direction": "maximize", "parameters": LAB, "seed": 1}))
+    (trial,) = checked(api.post("/v1/studies/rows/suggest", json={}))["trials"]
+    checked(api.post("/v1/studies/rows/observe", json={"trial": 1, "value": 3.5}))
+    with tab(browser, site) as page:
+        page.goto("/studies/rows/trials/1")
+        page.get_by_role("button", name="Note").click()
+        page.locator("#note-text").fill("turned brown")
+        page.get_by_role("button", name="Save the note").click()
+        expect(page.locator(".facts").first).to_contain_text("turned brown")
+        assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {"note": "turned brown"}
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(page.locator("main")).not_to_contain_text("turned brown")
+        assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {}
+        page.get_by_role("button", name="Repeat this point").click()
+        expect(page.locator("#toasts")).to_contain_text("Trial 2 is queued.")
+        page.get_by_role("button", name="Next experiment").click()
+        page.wait_for_url("**/studies/rows/trials/2")
+    repeated = checked(api.get("/v1/studies/rows/trials/2"))
+    assert (repeated["parameters"], repeated["state"]) == (trial["parameters"], "active")
+
+
 def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: httpx.Client) -> None:
     hostile(api)
     with tab(browser, site) as page:

@@ -56,10 +56,7 @@ export class AssessmentPanel {
     if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
     const choices = Object.entries(untried).filter(([name]) => always.has(name)).flatMap(([name, left]) => left.map((value) => [name, value]));
-    return choices.slice(0, MOST_TO_TRY).flatMap(([name, value]) => {
-      const asked = { fixed: { [name]: value }, ...(localStorage.worker ? { worker: localStorage.worker } : {}) };
-      return [" ", action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", asked)];
-    });
+    return choices.slice(0, MOST_TO_TRY).flatMap(([name, value]) => [" ", action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } })]);
   }
 
   warnings({ checks }, study) {

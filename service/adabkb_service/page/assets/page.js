@@ -34,6 +34,7 @@ const ACTIONS = {
   exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
   include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   widen: { says: () => "The range is wider from now on.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },
   fail: { says: () => "The trial has failed.", goto: stay },
@@ -68,6 +69,12 @@ function exclusion(answer, _, element) {
 function exclusions({ items }, _, element) {
   const path = element.dataset.api.split(" ")[1];
   return items.length <= MOST_UNDONE && { method: "PATCH", path: items.map((item) => `${path}/${item.observation.seq}`), body: { excluded: true } };
+}
+
+/** What a button sends, with the name that somebody last asked by if it asks for a trial. */
+function asWorker(button, sent) {
+  const worker = button.dataset.action === "ask" && localStorage.getItem("worker");
+  return worker ? { ...sent, worker } : sent;
 }
 
 async function perform(element, sent) {
@@ -134,7 +141,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.api) {
     button.disabled = true;
     try {
-      await perform(button, JSON.parse(button.dataset.body));
+      await perform(button, asWorker(button, JSON.parse(button.dataset.body)));
     } catch (error) {
       say(error.message);
     } finally {
