@@ -15,6 +15,7 @@ drawn by chance, is raised by 4 standard deviations, and no other is called the 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator
 from itertools import product
@@ -34,6 +35,7 @@ from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
+from adabkb_service.operations.assessment import is_outlier
 from benchmarks.calibration import drawn
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.nature.measured import table
@@ -45,8 +47,6 @@ LARGE = (200, 800, 3000)
 """Of random points only."""
 DIMENSIONS, NOISES = (2, 5), (0.05, 0.3)
 TABLES = ("direct_arylation", "suzuki", "photo_pce10")
-IMPROBABLE = 0.05
-"""Probability of a result as far out among as many, below which it is an outlier, as in ``operations.assessment``."""
 RAISED = 4.0
 FEWEST_SEEDS = 3
 """Of the large studies."""
@@ -65,7 +65,7 @@ def main() -> None:
             seeds = options.seeds if count in COUNTS else FEWEST_SEEDS
             found = np.array([judged(state, seed) for seed in range(seeds) for state in _states(kind, count, seed)])
             names = ("inside", "error", "warned", "caught", "ms")
-            means = found.mean(axis=0).round(4).tolist()
+            means = [None if np.isnan(each) else round(float(each), 4) for each in found.mean(axis=0)]
             cells.append(
                 {"results": kind, "count": count, "studies": len(found), **dict(zip(names, means, strict=True))}
             )
@@ -79,7 +79,11 @@ HEADER = ["results", "count", "studies", "inside", "error", "warned", "caught", 
 def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
     """Of a table of results."""
     return [
-        [f"{cell[name]:.2f}" if isinstance(cell[name], float) else str(cell[name]) for name in HEADER] for cell in cells
+        [
+            f"{each:.2f}" if isinstance(each, float) else "" if each is None else str(each)
+            for each in map(cell.get, HEADER)
+        ]
+        for cell in cells
     ]
 
 
@@ -93,19 +97,22 @@ def judged(state: State, seed: int) -> tuple[float, float, float, float, float]:
     values, mean = state.record.values[found.rows], found.predicted.mean
     inside = np.mean((found.predicted.lcb <= values) & (values <= found.predicted.ucb))
     error = np.abs(values - mean).mean() / np.abs(values - np.median(values)).mean()
-    warned = len(values) * found.tails.min() < IMPROBABLE
-    return float(inside), float(error), float(warned), float(_is_caught(state, seed)), 1e3 * seconds
+    least = int(np.argmin(found.tails))
+    warned = is_outlier(values[least], values.tolist(), found.tails[least])
+    return float(inside), float(error), float(warned), _caught(state, seed), 1e3 * seconds
 
 
-def _is_caught(state: State, seed: int) -> bool:
+def _caught(state: State, seed: int) -> float:
+    """1 or 0; NaN for large studies, which take long to learn from again."""
     record = state.record
     if record.size > max(COUNTS):
-        return False
+        return math.nan
     values, row = record.values.copy(), int(np.random.default_rng(seed).integers(record.size))
     values[row] += RAISED * values.std()
     found = left_out(auto.rebuild(state, of(record.positions, values, record.errors), {}).state)
     assert found is not None
-    return int(np.argmin(found.tails)) == row and record.size * found.tails.min() < IMPROBABLE
+    is_least = int(np.argmin(found.tails)) == row
+    return float(is_least and is_outlier(values[row], values.tolist(), found.tails[row]))
 
 
 def _states(kind: str, count: int, seed: int) -> Iterator[State]:

@@ -18,6 +18,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_collector import of_studies
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
+from benchmarks import left_out as left_out_benchmark
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.outcomes import report as outcomes_report
 from benchmarks.output import RESULTS
@@ -128,6 +129,12 @@ def calibration() -> str:
     """How often the 90% interval holds the truth, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
     return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
+
+
+def left_out() -> str:
+    """How well leave-one-out judges models, from the committed results."""
+    cells = json.loads((RESULTS / "left_out.json").read_text())["cells"]
+    return markdown(left_out_benchmark.HEADER, left_out_benchmark.rows(cells))
 
 
 def comparison() -> str:
@@ -289,6 +296,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "speed": ("benchmarks.md", speed),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
+    "left-out": ("benchmarks.md", left_out),
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
     "processor": ("benchmarks.md", processor),

@@ -7,7 +7,7 @@ is left out, and a check says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,9 @@ from adabkb_service.study import lifecycle, render
 if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
-IMPROBABLE = 0.05
-"""Probability of a result as far out among as many, below which it is an outlier."""
+IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
+"""Probability of a result as far out among as many, below which it is an outlier. The second one is of results that are
+farther from the others than these are from each other, such as one with a wrong decimal point."""
 POOR = 0.85
 """Error of predictions over that of the median of the others, from which on a model predicts little. Of 20 results of
 noise alone nine in ten are above it."""
@@ -246,13 +247,23 @@ def _of_predictions(found: Validation, digits: Mapping[str, Digits], name: str) 
     if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
         return
     least = min(found.items, key=lambda each: each.tail)
-    if least.tail * len(found.items) < IMPROBABLE:
+    if is_outlier(least.value, [each.value for each in found.items], least.tail):
         text = words.outlier(least, digits[name], name)
         yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
     if _is_poor(found):
         yield answers.Check(check="poor_predictions", text=words.poor_predictions(found, name), **metric)
     if found.inside is not None and is_too_sure(found.inside, len(found.items)):
         yield answers.Check(check="too_sure", text=words.too_sure(found, name), **metric)
+
+
+def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
+    """Whether one of some values, with the probability of one that is at least as far out, is an outlier."""
+    others = [each for each in values if each != value]
+    if not others:
+        return False
+    low, high = min(others), max(others)
+    is_gross = not 2.0 * low - high <= value <= 2.0 * high - low
+    return tail * len(values) < (IMPROBABLE_AND_GROSS if is_gross else IMPROBABLE)
 
 
 def is_too_sure(inside: float, count: int) -> bool:

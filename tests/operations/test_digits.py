@@ -1,0 +1,59 @@
+"""Numbers with the digits that mean something."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adabkb_service.operations.digits import Digits, difference
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "decimals", "value", "shown"),
+    [
+        (12.5, 82.4, 1, 82.4, "82.4"),
+        (12.5, 82.4, 1, 80.0, "80.0"),
+        (0.1, 0.9, 16, 0.9123456789, "0.9123"),
+        (0.1, 0.9, 16, 0.00012345, "0.000123"),
+        (1e5, 3e6, 0, 1234567.0, "1235000"),
+        (3.0, 3.0, 1, 3.0, "3.0"),
+        (1e-9, 9e-9, 12, 2.345678e-9, "2.35e-09"),
+        (-1e300, 1e300, 0, 1e300, "1e+300"),
+        (0.0, 5.0, 3, -0.0, "0.000"),
+    ],
+)
+def test_a_result_is_as_fine_as_results_are_and_as_a_thousandth_of_their_range(
+    low: float, high: float, decimals: int, value: float, shown: str
+) -> None:
+    assert Digits(low, high, decimals).result(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("decimals", "mean", "std", "shown"),
+    [
+        (1, 81.9234, 1.4567, "81.9 ± 1.5"),
+        (1, 81.9234, 0.0345, "81.92 ± 0.03"),
+        (16, 0.91234, 0.00456, "0.9123 ± 0.0046"),
+        (0, 1234.5, 210.0, "1230 ± 210"),
+        (16, -1.6e-5, 0.00049, "-0.00002 ± 0.00049"),
+    ],
+)
+def test_an_estimate_has_two_digits_of_its_deviation(decimals: int, mean: float, std: float, shown: str) -> None:
+    assert Digits(0.0, 100.0, decimals).estimate(mean, std) == shown
+
+
+@given(FLOATS, FLOATS, FLOATS, FLOATS.map(abs), st.integers(0, 20))
+def test_whatever_the_numbers_they_are_short(one: float, other: float, value: float, std: float, decimals: int) -> None:
+    """And within a thousandth of the range, or of themselves, of what they stand for."""
+    digits = Digits(min(one, other), max(one, other), decimals)
+    shown = digits.result(value)
+    assert len(shown) <= 24
+    assert len(digits.estimate(value, std)) <= 60
+    assert len(difference(std)) <= 24
+    finest = max(abs(value) / 200, 0.5 * 10.0**-decimals, abs(one / 1000 - other / 1000))
+    assert math.isclose(float(shown), value, rel_tol=0.01, abs_tol=finest)

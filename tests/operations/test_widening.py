@@ -1,0 +1,54 @@
+"""Ends of ranges, and ranges beyond them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from adabkb_service.contract.parameters import Parameter
+from adabkb_service.operations.widening import edges
+
+ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
+
+
+def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
+    """At which end of a parameter a value lies, and its wider bounds."""
+    parameter = ONE.validate_python({"name": "p", **fields})
+    told = edges([parameter], {"p": value})
+    for each in told:
+        assert each.widened is None or ONE.validate_python(each.widened).low <= parameter.low
+    return [(each.end, *((each.widened or {}).get(name) for name in ("low", "high"))) for each in told]
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "expected"),
+    [
+        (100.0, {"kind": "float", "low": 20, "high": 100}, [("upper", 20.0, 140.0)]),
+        (99.5, {"kind": "float", "low": 20, "high": 100}, [("upper", 20.0, 140.0)]),
+        (98.0, {"kind": "float", "low": 20, "high": 100}, []),
+        (20.0, {"kind": "float", "low": 20, "high": 100}, [("lower", 0.0, 100.0)]),
+        (60.0, {"kind": "float", "low": 60, "high": 100}, [("lower", 40.0, 100.0)]),
+        (-5.0, {"kind": "float", "low": -5, "high": 5}, [("lower", -10.0, 5.0)]),
+        (0.0, {"kind": "float", "low": 0, "high": 1}, [("lower", None, None)]),
+        (1e-4, {"kind": "float", "low": 1e-4, "high": 1, "scale": "log"}, [("lower", 1e-5, 1.0)]),
+        (8.0, {"kind": "float", "low": 2, "high": 8, "scale": "log"}, [("upper", 2.0, 16.0)]),
+        (0.5, {"kind": "float", "low": 0, "high": 0.5, "step": 0.1}, [("upper", 0.0, 0.7)]),
+        (0.4, {"kind": "float", "low": 0, "high": 0.5, "step": 0.1}, []),
+        (10, {"kind": "int", "low": 1, "high": 10}, [("upper", 1, 14)]),
+        (1, {"kind": "int", "low": 1, "high": 10}, [("lower", 0, 10)]),
+        (9, {"kind": "int", "low": 1, "high": 10}, []),
+        (3, {"kind": "int", "low": 1, "high": 3}, []),
+        (1, {"kind": "int", "low": 1, "high": 64, "scale": "log"}, [("lower", None, None)]),
+        (64, {"kind": "int", "low": 1, "high": 64, "scale": "log"}, [("upper", 1, 180)]),
+        ("a", {"kind": "categorical", "choices": ["a", "b"]}, []),
+    ],
+)
+def test_the_end_that_a_value_lies_at(value: Any, fields: dict[str, Any], expected: list[Any]) -> None:
+    assert found(value, **fields) == expected
+
+
+def test_a_parameter_that_is_inactive_has_no_end() -> None:
+    parameter = ONE.validate_python({"name": "p", "kind": "float", "low": 0, "high": 1})
+    assert edges([parameter], {}) == []
