@@ -19,7 +19,8 @@ def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
     told = edges([parameter], {"p": value})
     for each in told:
         assert each.widened is None or ONE.validate_python(each.widened).low <= parameter.low
-    return [(each.end, *((each.widened or {}).get(name) for name in ("low", "high"))) for each in told]
+    bounds = [each.widened or {} for each in told]
+    return [(each.end, its.get("low"), its.get("high")) for each, its in zip(told, bounds, strict=True)]
 
 
 @pytest.mark.parametrize(
