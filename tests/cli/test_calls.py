@@ -213,8 +213,8 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     assert header.split() == ["result", "value", "predicted", "lower", "upper"]
     assert [row.split()[0] for row in rows] == [str(number) for number in range(1, 11)]
     assert whole.endswith("% of 10 results lie in their 90% intervals.")
-    assessed = json.loads(adabkb("study", "assess", study.id, "--json"))
-    standing, progress, *others = adabkb("study", "assess", study.id).splitlines()
+    assessed = json.loads(adabkb("study", "assessment", study.id, "--json"))
+    standing, progress, *others = adabkb("study", "assessment", study.id).splitlines()
     assert (standing, progress) == (assessed["standing"], assessed["progress"]["text"])
     assert assessed["outlook"]["text"] in others
     assert [f"! {each['text']}" for each in assessed["checks"]] == [each for each in others if each.startswith("!")]
@@ -306,7 +306,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("model", "predict", "all", *x), None),
             (("model", "importance", "all"), None),
             (("model", "validation", "all"), None),
-            (("study", "assess", "all"), None),
+            (("study", "assessment", "all"), None),
             (("model", "slice", "all", "x"), None),
             (("model", "partition", "all"), None),
             (("access", "share", "all", "*"), None),

@@ -277,6 +277,22 @@ def test_a_best_point_at_the_end_of_a_range_can_be_widened(running: Service) -> 
     assert "edge" not in checks(running)
 
 
+def test_of_a_context_and_of_a_circle_no_end_is_reached_and_no_choice_is_left_to_try(running: Service) -> None:
+    angle = {"name": "angle", "kind": "float", "low": 0, "high": 360, "periodic": True}
+    known = [
+        {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True},
+        {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True},
+    ]
+    create(running, definition(parameters=[angle, *known], direction="maximize"))
+    for turn in range(30):
+        point = {"angle": 12.0 * turn, "humidity": turn % 2, "machine": "A"}
+        observe(running, "s", Value(math.cos(math.radians(12.0 * turn)) + turn % 2, parameters=point))
+    found = assessment(running, "s")
+    assert found.outlook.text.startswith("What there is left to gain depends on the context.")
+    assert "edge" not in [each.check for each in found.checks]
+    assert found.findings is None or not found.findings.untried
+
+
 def test_results_left_out_are_told_with_their_numbers(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="minimize"))
     grown(running, 20)

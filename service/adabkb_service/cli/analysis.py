@@ -54,10 +54,10 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     show(found, text, as_json=as_json)
 
 
-def assess(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show a study in a few sentences: is it going well, why this point, what was learned, can one stop; and warnings.
+def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Say in a few sentences how a study goes, and warn.
 
-    The page of the study has the same sentences.
+    Is it going well, why this point, what was learned, can one stop? The page of the study has the same sentences.
     """
     found = server.get(path(study, "/assessment"))
     told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
@@ -65,9 +65,10 @@ def assess(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
-    """Show each result beside what the model would predict of it from the others (leave-one-out).
+    """Show each result beside its prediction from the others.
 
-    The interval should hold nine results in ten.
+    It is what the model would predict of the result without it (leave-one-out). Nine results in ten should be in their
+    intervals.
     """
     found = server.get(path(study, "/validation"), metric=metric)
     if found["reason"] is not None:

@@ -29,7 +29,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "create": "studies.create_study",
             "list": "studies.list_studies",
             "show": "studies.show_study",
-            "assess": "analysis.assess",
+            "assessment": "analysis.assessment",
             "recommendation": "results.recommendation",
             "front": "results.front",
             "update": "studies.update",

@@ -15,6 +15,7 @@ from adabkb_service.contract import assessment as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.analysis import ParameterImportance, Validation
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.config import CONFIDENCE
@@ -199,7 +200,9 @@ def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
 
 
 def _findings(facts: _Facts) -> answers.Findings | None:
+    known = context_of(facts.definition.parameters)
     untried = {} if facts.model is None else facts.model.untried
+    untried = {name: choices for name, choices in untried.items() if name not in known}
     text = words.findings(facts.importances, untried)
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 

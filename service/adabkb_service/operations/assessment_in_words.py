@@ -41,6 +41,7 @@ NO_GAP: Mapping[NoGap, str] = {
     "nothing_feasible": "As no result keeps all bounds, the model cannot say how much better one could be.",
     "model_failed": "The model cannot follow the results, so it cannot say what there is left to gain.",
     "model_pending": "The model has not said yet what there is left to gain.",
+    "depends_on_context": "What there is left to gain depends on the context.",
     "not_known_yet": "The model cannot say yet what there is left to gain.",
 }
 

@@ -27,10 +27,13 @@ class Edge(NamedTuple):
 
 
 def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edge]:
-    """The ends of ranges of numbers that a point lies at."""
+    """The ends of ranges of numbers that a point lies at. The range of a periodic parameter has none, and that of a
+    context parameter is not a choice."""
     found = []
     for each in parameters:
-        if isinstance(each, FloatParameter | IntParameter) and each.name in point:
+        if isinstance(each, FloatParameter | IntParameter) and each.name in point and not each.context:
+            if isinstance(each, FloatParameter) and each.periodic:
+                continue
             axis = each.axis()
             position = axis.encode(point[each.name])
             if axis.count is None:

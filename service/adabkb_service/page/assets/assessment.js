@@ -54,6 +54,7 @@ export class AssessmentPanel {
   /** Buttons that ask for a point with a choice that was never tried. */
   tries(untried, study) {
     if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
+    if (study.parameters.some((each) => each.context)) return []; // such a point needs a context, too
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
     const choices = Object.entries(untried).filter(([name]) => always.has(name)).flatMap(([name, left]) => left.map((value) => [name, value]));
     return choices.slice(0, MOST_TO_TRY).flatMap(([name, value]) => [" ", action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } })]);
