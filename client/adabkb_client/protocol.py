@@ -9,13 +9,13 @@ import re
 import ssl
 import sys
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import httpx
 from tenacity import RetryCallState, wait_random_exponential
 
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, UnexpectedAnswer, from_problem
+from adabkb_client.version import VERSION
 
 Json = Any
 """What ``json.loads`` returns."""
@@ -47,7 +47,7 @@ _full_jitter = wait_random_exponential(multiplier=0.25, max=8)
 
 def default_headers(token: str | None) -> dict[str, str]:
     """Return the headers of every request."""
-    headers = {"User-Agent": f"adabkb-client/{version('adabkb-service')}", "Accept": "application/json"}
+    headers = {"User-Agent": f"adabkb-client/{VERSION}", "Accept": "application/json"}
     return {**headers, "Authorization": f"Bearer {token}"} if token else headers
 
 

@@ -78,6 +78,24 @@ def test_the_client_alone_says_what_to_install(project: dict[str, list[str]], tm
     assert "pip install 'adabkb-service[cli]'" in line
 
 
+def test_the_client_imports_what_only_some_programs_use_when_they_use_it(
+    project: dict[str, list[str]], tmp_path: Path
+) -> None:
+    packages = installed(tmp_path, project[""])
+    program = (
+        "import sys, adabkb_client; print(sorted({'asyncio', 'tqdm', 'matplotlib', 'pandas'} & sys.modules.keys())); "
+        "print(adabkb_client.AsyncClient.__name__, 'AsyncStudy' in dir(adabkb_client))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("[]\nAsyncClient True\n", "")
+
+
 def test_the_extra_cli_is_enough_to_talk_to_a_server(
     project: dict[str, list[str]], tmp_path: Path, server: str
 ) -> None:

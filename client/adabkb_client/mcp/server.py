@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -13,6 +12,7 @@ from adabkb_client.mcp.changing import Changing
 from adabkb_client.mcp.reading import Reading
 from adabkb_client.mcp.resources import add_resources
 from adabkb_client.mcp.tool import StudyTool, tool
+from adabkb_client.version import VERSION
 
 LOOP = (
     "To optimize: create_study, then repeat suggest, evaluate the parameters, observe; at the end recommendation. "
@@ -36,7 +36,7 @@ def create_server(transport: AsyncTransport, *, read_only: bool) -> MCPServer:
         "adabkb",
         title="Ada-BKB",
         instructions=READ_ONLY if read_only else LOOP,
-        version=version("adabkb-service"),
+        version=VERSION,
         tools=[*_reading(Reading(transport)), *([] if read_only else _changing(Changing(transport)))],
         log_level="WARNING",
         subscriptions=False,
