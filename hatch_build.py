@@ -1,4 +1,5 @@
-"""What is built with the package: the inner loops from C, and the documentation, which the server ships.
+"""What is built with the package: the inner loops from C, and the documentation, which the server ships; and where the
+client comes from that it needs.
 
 ``python hatch_build.py`` builds the inner loops for a checkout. The compiler is Zig's, a package of PyPI that is
 installed for the build alone, or the one that the environment variable ``CC`` names.
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.tags import platform_tags
 
 ROOT = Path(__file__).parent
@@ -65,6 +67,22 @@ def _compiler() -> list[str]:
         return shlex.split(own)
     known = target()
     return [sys.executable, "-m", "ziglang", "cc", *(["-target", known[0]] if known else []), *ZIG_OPTIONS]
+
+
+class Dependencies(MetadataHookInterface):
+    """Needs the client of the same version. In a checkout it is the folder beside, so that ``pip install .`` does
+    without an index; for a release, and where the client is installed editable, the environment variable
+    ``ADABKB_RELEASE`` makes it the distribution of that name."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the dependencies."""
+        client = ROOT / "client"
+        is_checkout = (client / "pyproject.toml").exists() and not (ROOT / "PKG-INFO").exists()
+        is_release = "ADABKB_RELEASE" in os.environ or not is_checkout
+        where = f"=={metadata['version']}" if is_release else f" @ {client.as_uri()}"
+        metadata["dependencies"] = [f"adabkb-client{where}"]
 
 
 class Hook(BuildHookInterface[Any]):

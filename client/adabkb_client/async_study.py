@@ -255,5 +255,5 @@ class AsyncStudy:
         try:
             from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (an optional dependency)
         except ImportError as error:
-            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-service[plot]'") from error
+            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return AsyncPlots(self)

@@ -133,7 +133,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
         return ENGINES[engine](evaluation, resources)
     except ImportError as error:
         raise ImportError(
-            f"study.run(engine={engine!r}) needs {engine.title()}: pip install 'adabkb-service[{engine}]'"
+            f"study.run(engine={engine!r}) needs {engine.title()}: pip install 'adabkb-client[{engine}]'"
         ) from error
 
 

@@ -195,7 +195,7 @@ class Study(StudyResource):
         try:
             from adabkb_client.plots import Plots  # noqa: PLC0415 (an optional dependency)
         except ImportError as error:
-            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-service[plot]'") from error
+            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return Plots(self)
 
     def _repr_html_(self) -> str:

@@ -46,6 +46,7 @@ def with_requirements(folder: Path, requirements: Iterable[str], extra: str = ""
 
 def link(folder: Path, package: Distribution) -> None:
     tops = {file.parts[0] for file in package.files or () if file.parts[0] not in ("..", "__pycache__")}
+    tops = {top for top in tops if not top.endswith(".pth")}  # of this checkout
     for top in tops:
         if not (folder / top).exists():
             (folder / top).symlink_to(Path(str(package.locate_file(top))))
@@ -67,7 +68,7 @@ def adabkb(packages: Path, *arguments: str, stdin: str = "") -> subprocess.Compl
 def project() -> dict[str, list[str]]:
     """The requirements by extra; "" for those of the base."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return {"": table["dependencies"], **table["optional-dependencies"]}
+    return {"": ["adabkb-client"], **table["optional-dependencies"]}
 
 
 def test_the_client_alone_says_what_to_install(project: dict[str, list[str]], tmp_path: Path) -> None:

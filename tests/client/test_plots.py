@@ -225,7 +225,7 @@ def test_wrong_parameters_are_named_with_the_remedy(
 
 def test_without_matplotlib_the_error_says_what_to_install(worked_on: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adabkb_client.plots", None)
-    with pytest.raises(ImportError, match=r"pip install 'adabkb-service\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'adabkb-client\[plot\]'"):
         _ = worked_on.plot
 
 

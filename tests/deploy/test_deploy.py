@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import urllib.request
 import venv
 import zipfile
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 from adabkb_service.settings import table
 from tests.cli.test_installations import with_requirements
@@ -36,26 +39,37 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
+VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built as in the image."""
-    folder = tmp_path_factory.mktemp("image")
-    subprocess.run([sys.executable, *PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    return built(tmp_path_factory.mktemp("image"), ROOT)
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path) -> Path:
-    """The wheel, installed into an empty environment, with links to what its extra ``server`` needs and to nothing
+def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the client, likewise."""
+    return built(tmp_path_factory.mktemp("client"), ROOT / "client")
+
+
+def built(folder: Path, project: Path) -> Path:
+    build = ["wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(project)]
+    subprocess.run([sys.executable, *PIP, *build], env={**os.environ, "ADABKB_RELEASE": "1"}, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, client_wheel: Path) -> Path:
+    """The wheels, installed into an empty environment, with links to what the extra ``server`` needs and to nothing
     else: to install that anew takes longer than all tests here. Returns the folder of the wheel's commands."""
     environment = wheel.parent / "venv"
     venv.create(environment)
     python = environment / "bin" / "python"
-    install = ["install", "--no-compile", "--no-deps", str(wheel)]
+    install = ["install", "--no-compile", "--no-deps", str(client_wheel), str(wheel)]
     subprocess.run([sys.executable, *PIP, "--python", python, *install], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
     (described,) = packages.glob("adabkb_service-*.dist-info")
@@ -108,8 +122,9 @@ def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str
 @pytest.mark.parametrize(
     "package", ["service/adabkb_service", "client/adabkb_client", "integrations/adabkb_integrations"]
 )
-def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, package: str) -> None:
+def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, client_wheel: Path, package: str) -> None:
     name = Path(package).name
+    wheel = client_wheel if name == "adabkb_client" else wheel
     made = {"__pycache__", "_site"}
     files = (path for path in (ROOT / package).rglob("*") if path.is_file() and made.isdisjoint(path.parts))
     expected = {path.relative_to((ROOT / package).parent).as_posix() for path in files}
@@ -117,6 +132,58 @@ def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, packag
         packed = {file for file in archive.namelist() if file.startswith(f"{name}/")}
     assert f"{name}/py.typed" in packed
     assert {file for file in packed if not file.startswith((f"{name}/_migrations/", f"{name}/_site/"))} == expected
+
+
+def test_the_client_is_a_wheel_of_its_own_of_which_the_other_needs_the_same_version(
+    wheel: Path, client_wheel: Path
+) -> None:
+    assert [each.name.split("-")[:2] for each in (wheel, client_wheel)] == [
+        ["adabkb_service", VERSION],
+        ["adabkb_client", VERSION],
+    ]
+    with zipfile.ZipFile(client_wheel) as archive:
+        assert {name.split("/")[0] for name in archive.namelist()} == {
+            "adabkb_client",
+            f"adabkb_client-{VERSION}.dist-info",
+        }
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if name.startswith("adabkb_client")]
+        (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
+    assert f"Requires-Dist: adabkb-client=={VERSION}\n" in metadata
+
+
+@pytest.mark.parametrize(
+    ("environment", "client"),
+    [({}, f"adabkb-client @ {(ROOT / 'client').as_uri()}"), ({"ADABKB_RELEASE": "1"}, f"adabkb-client=={VERSION}")],
+    ids=["checkout", "release"],
+)
+def test_a_checkout_needs_the_client_beside_it_and_a_release_the_one_of_its_version(
+    environment: dict[str, str], client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that pip installs a checkout without an index of ours."""
+    monkeypatch.delenv("ADABKB_RELEASE", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert ProjectMetadata(str(ROOT), PluginManager()).core.dependencies == [client]
+
+
+def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tmp_path: Path, server: str) -> None:
+    """Nothing of the server is beside it, so that a worker of a cluster needs no more."""
+    with zipfile.ZipFile(client_wheel) as archive:
+        archive.extractall(tmp_path)
+    (described,) = tmp_path.glob("*.dist-info")
+    with_requirements(tmp_path, Distribution.at(described).requires or ())
+    program = (
+        "import adabkb_client as a; client = a.Client(); "
+        "study = client.create_study('s', {'x': a.Float(0, 1)}, direction='minimize', budget=2); "
+        "print(a.__file__, study.run(lambda x: x, progress=False).completed)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "ADABKB_URL": server}
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{tmp_path}/adabkb_client/__init__.py 2\n", done.stderr
+    packages = {path.name for path in tmp_path.iterdir()}
+    assert packages.isdisjoint({"adabkb_service", "fastapi", "numpy", "pydantic", "sqlalchemy", "typer"})
 
 
 def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) -> None:

@@ -30,7 +30,7 @@ def test_without_a_cluster_or_dask_the_run_says_what_to_do(study: Study, monkeyp
         study.run(lambda **_: 0.0, engine="dask")
     for engine in ("ray", "dask"):
         monkeypatch.setitem(sys.modules, "ray" if engine == "ray" else "distributed", None)
-        with pytest.raises(ImportError, match=rf"pip install 'adabkb-service\[{engine}\]'"):
+        with pytest.raises(ImportError, match=rf"pip install 'adabkb-client\[{engine}\]'"):
             study.run(lambda **_: 0.0, engine=engine)
     assert not list(study.trials())
 

@@ -165,12 +165,12 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> N
 
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = table["optional-dependencies"]
-    done = adabkb(installed(tmp_path, table["dependencies"] + extras["cli"]), "mcp")
+    done = adabkb(installed(tmp_path, ["adabkb-client"] + extras["cli"]), "mcp")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: this command needs the package mcp; install it: pip install 'adabkb-service[mcp]'\n"
 
 
 def test_the_extra_is_enough_to_start_it(tmp_path: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    done = adabkb(installed(tmp_path, table["dependencies"] + table["optional-dependencies"]["mcp"]), "mcp")
+    done = adabkb(installed(tmp_path, ["adabkb-client"] + table["optional-dependencies"]["mcp"]), "mcp")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
