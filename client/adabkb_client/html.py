@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adabkb_client.analysis import Importance
-    from adabkb_client.models import Estimate, Recommendation, StudyInfo
+    from adabkb_client.models import Change, Estimate, Recommendation, StudyInfo
 
 SHOWN = 50
 """Items of a list that are shown."""
@@ -67,6 +67,9 @@ def recommendation(found: "Recommendation") -> str:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":
         return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
+    if estimate is not None and estimate.changes is not None:
+        changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
+        return table(["", "value", *names], rows) + changed
     gap = "" if found.gap is None else f"Going on will probably gain less than {found.gap:.4g} (gap)."
     return table(["", "value", *names], rows) + gap
 
@@ -84,6 +87,12 @@ def importance(found: "Importance") -> str:
         for each in sorted(found.parameters, key=lambda each: -each.total)
     ]
     return f"Importance by {found.results} results{table(['parameter', 'alone', 'with others'], rows)}"
+
+
+def changes(found: "Sequence[Change]") -> str:
+    """Return what a point changes from the baseline, and what each change gains, in one line of text."""
+    told = (f"{each.parameter} from {each.baseline} (gains {each.gain:.3g})" for each in found)
+    return ", ".join(told) or "nothing"
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:

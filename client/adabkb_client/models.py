@@ -261,14 +261,29 @@ class BatchItem:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A parameter whose value is not that of the study's baseline.
+
+    ``gain`` is what the model expects to lose if this value alone is put back, in the objective's units.
+    """
+
+    parameter: str
+    baseline: Any
+    value: Any
+    gain: float
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``."""
+    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` has
+    what a recommended point changes from the baseline; None if the study has none."""
 
     parameters: Parameters
     mean: float
     std: float
     metrics: Mapping[str, MetricPrediction] | None = None
     feasible_probability: float | None = None
+    changes: tuple[Change, ...] | None = None
 
 
 @dataclass(frozen=True)

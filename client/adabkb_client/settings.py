@@ -135,6 +135,9 @@ class StudySettings(StudyChanges, total=False):
     """Two to four, in place of a ``direction``."""
     prior: Mapping[str, Belief]
     """Where the optimum is thought to be, by parameter."""
+    baseline: Mapping[str, Any]
+    """The settings that are in use, by parameter: of equally good points the recommendation is the one that changes
+    fewer of them."""
     transfer_from: Sequence[str]
     """Names of older studies whose results the search begins from, as far as they agree with the new ones."""
     cost: Literal["told", "measured"] | None
@@ -146,6 +149,7 @@ class StudySettings(StudyChanges, total=False):
 
 
 EXAMPLES = {
+    "baseline": '{"temperature": 80, "solvent": "water"}',
     "early_stopping": '{"rule": "asha", "max_steps": 27}',
     "prior": '{"lr": {"around": 0.001, "factor": 10}}',
     "stop": '{"no_gain_for": 20}',

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adabkb_client.html import LONGEST, cells
+from adabkb_client.html import LONGEST, cells, changes
 
 if TYPE_CHECKING:
     from adabkb_client.analysis import Importance, Slice, Validation
@@ -146,7 +146,8 @@ def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
 
 
 def _estimate(found: "Estimate") -> str:
-    return f"{found.mean:.6g} ± {found.std:.2g} at {point(found.parameters)}"
+    changed = "" if found.changes is None else f", which changes {changes(found.changes)}"
+    return f"{found.mean:.6g} ± {found.std:.2g} at {point(found.parameters)}{changed}"
 
 
 def point(values: Mapping[str, Any]) -> str:

@@ -61,6 +61,25 @@ def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
     assert "--fixed z: is not a parameter of this study" in refusal
 
 
+def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(create: Callable[..., Study]) -> None:
+    study = create(
+        parameters={"x": Float(0, 1), "y": Float(0, 1), "humidity": Float(0, 1, context=True)},
+        baseline={"x": 0.1, "y": 0.2},
+        budget=9,
+    )
+    assert "--context humidity: is missing; give the values" in adabkb("suggest", study.id, code=1)
+    for number in range(1, 9):
+        asked = json.loads(adabkb("suggest", study.id, "--context", "humidity=0.4", "--json"))
+        point = asked["trials"][0]["parameters"]
+        assert point["humidity"] == 0.4
+        adabkb("observe", study.id, str(number), str((point["x"] - 0.8) ** 2))
+    assert "give it: --context NAME=VALUE" in adabkb("recommend", study.id)
+    shown = adabkb("recommend", study.id, "--context", "humidity=0.4")
+    assert "changes x=" in shown
+    assert "from x=0.1: gains " in shown
+    assert "is 7, outside" in adabkb("recommend", study.id, "--context", "humidity=7", code=1)
+
+
 def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., Study]) -> None:
     rule = {"rule": "asha", "max_steps": 9}
     study = create(parameters={"x": Float(0, 1)}, early_stopping=rule)  # maximises

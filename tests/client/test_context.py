@@ -1,4 +1,4 @@
-"""Context and periodic parameters through the client, the command, agents and ``minimize``."""
+"""Context, periodic parameters and a baseline through the client and ``minimize``."""
 
 from __future__ import annotations
 
@@ -146,3 +146,21 @@ def test_a_periodic_parameter_is_declared_and_its_end_is_its_beginning(client: C
     ]:
         with pytest.raises(Invalid, match=words):
             client.create_study("wrong", {"hour": wrong}, direction="minimize")
+
+
+def test_a_recommendation_says_what_it_changes_from_the_baseline(client: Client) -> None:
+    space: dict[str, Parameter] = {"heat": Float(0, 10), "stirring": Float(0, 10)}
+    baseline = {"heat": 2, "stirring": 3}
+    study = client.create_study("near", space, direction="minimize", budget=14, baseline=baseline, seed=1)
+    found = study.run(lambda heat, stirring: (heat - 8.0) ** 2).recommendation  # noqa: ARG005
+    assert found.model is not None
+    assert found.model.changes is not None
+    (change,) = found.model.changes
+    assert (change.parameter, change.baseline, found.model.parameters["stirring"]) == ("heat", 2, 3.0)
+    assert change.gain > 10.0
+    assert "which changes heat from 2 (gains " in repr(found)
+    assert "Changes from the baseline: heat from 2" in found._repr_html_()
+    with pytest.raises(Invalid, match=r"baseline\.heat: is 11, outside"):
+        client.create_study("far", space, direction="minimize", baseline={"heat": 11})
+    with pytest.raises(TypeError, match="baseline must be a dict such as"):
+        client.create_study("far", space, direction="minimize", baseline=[2, 3])  # type: ignore[arg-type]

@@ -140,7 +140,6 @@ def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) 
 
 
 def test_the_client_alone_says_what_to_install(tmp_path: Path) -> None:
-
     packages = installed(tmp_path, ["adabkb-client"])
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import adabkb_client; adabkb_client.Client.local('s.db')"],

@@ -30,7 +30,7 @@ from tests.operations.verbs import Ask, Value, observe, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
     "figures": (),
-    "recommended": (0.9,),
+    "recommended": (0.9, 0.0),
     "predicted": (np.full((1, 2), 0.5),),
     "importance": (None,),
     "slice_through": ([0], 3, {}),

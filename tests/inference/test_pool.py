@@ -122,7 +122,7 @@ def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside
     create(beside, definition())
     rounds(beside, "s", 2)
     before = process_of(pool)
-    for question, arguments in (("nothing", ()), ("recommended", (0.5, "too many")), ("members", ("1", 1))):
+    for question, arguments in (("nothing", ()), ("recommended", (0.5, 0.0, "too many")), ("members", ("1", 1))):
         with pytest.raises(Unavailable, match="cannot answer"):
             beside.ask("s", question, *arguments)
     assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
@@ -204,7 +204,7 @@ def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
         wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
         after = get(beside, "s")
         assert after.counts.observations == 3
-        assert beside.ask("s", "recommended", 0.95)[1][0] is not None
+        assert beside.ask("s", "recommended", 0.95, 0.0)[1][0] is not None
         assert replay(beside, "s").diverged == []
         assert list(examine(database)) == []
 

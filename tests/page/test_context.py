@@ -1,4 +1,4 @@
-"""Context and periodic parameters on the page, in a real Chromium."""
+"""Context, periodic parameters and a baseline on the page, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
         add_parameter(page, 2, "machine", "categorical", "A", "B")
         row_of(page, 2).get_by_text("What you know of it").click()
         row_of(page, 2).get_by_label("is not chosen, but known").check()
+        row_of(page, 1).get_by_text("What you know of it").click()
+        row_of(page, 1).get_by_label("Value in use today").fill("400")
         expect(page.locator("#summary")).to_contain_text("angle: a number from 0 to 360, whose ends are the same point")
         expect(page.locator("#summary")).to_contain_text("known and not chosen")
         row_of(page, 1).get_by_label("log scale").check()
@@ -49,10 +51,15 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
         expect(page.get_by_role("alert").filter(has_text="must be left out on a log scale")).to_be_visible()
         row_of(page, 1).get_by_label("log scale").uncheck()
         page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Value in use today: is 400, outside")).to_be_visible()
+        row_of(page, 1).get_by_label("Value in use today").fill("350,5")
+        page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("heading", name="declared")).to_be_visible()
         expect(page.locator("#definition")).to_contain_text("1 to 360, the ends are the same point")
         expect(page.locator("#definition")).to_contain_text("“A”, “B”; known, not chosen")
-    first, second = checked(api.get("/v1/studies/declared"))["parameters"]
+    declared = checked(api.get("/v1/studies/declared"))
+    assert declared["baseline"] == {"angle": 350.5}
+    first, second = declared["parameters"]
     assert (first["periodic"], second["context"]) == (True, True)
 
 
@@ -92,3 +99,22 @@ def test_the_context_fits_a_phone(browser: Browser, site: str, api: httpx.Client
         page.goto("/studies/gluing")
         page.locator("#best-context").scroll_into_view_if_needed()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_the_page_shows_what_is_changed_and_what_that_gains(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 10} for name in ("heat", "stirring")]
+    definition = {"id": "near", "direction": "minimize", "parameters": parameters, "seed": 1}
+    checked(api.post("/v1/studies", json={**definition, "baseline": {"heat": 2, "stirring": 3}}))
+    for _ in range(14):
+        (trial,) = checked(api.post("/v1/studies/near/suggest", json={}))["trials"]
+        value = (trial["parameters"]["heat"] - 8.0) ** 2
+        checked(api.post("/v1/studies/near/observe", json={"trial": trial["number"], "value": value}))
+    (changed,) = checked(api.get("/v1/studies/near/recommendation"))["model"]["changes"]
+    gain = changed["gain"]
+    with tab(browser, site) as page:
+        page.goto("/studies/near")
+        cell = page.locator("[data-parameter=heat] [data-by=change]")
+        expect(cell).to_have_text(f"{gain:.3g}")
+        expect(page.locator("[data-parameter=stirring] [data-by=change]")).to_have_text("–")
+        expect(page.locator("[data-parameter=stirring] [data-by=model]")).to_have_text("3")
+        assert accessible(page) == []

@@ -140,6 +140,7 @@ class EstimateAnswer(PredictionAnswer):
 
     parameters: dict[str, Any]
     probability: NotRequired[float]
+    changes: NotRequired[list[dict[str, Any]]]
 
 
 class PredictionsAnswer(TypedDict):
@@ -303,6 +304,7 @@ def recommendation(found: Recommendation) -> RecommendationAnswer:
             std=model.std,
             metrics=_metrics(model.metrics),
             feasible_probability=model.feasible_probability,
+            changes=None if model.changes is None else [dict(vars(each)) for each in model.changes],
         ),
         observed=best(found.observed),
         front=[

@@ -78,6 +78,10 @@ class Changing:
         prior: Annotated[
             dict[str, definition.Belief] | None, Field(description="where the optimum probably is, by parameter")
         ] = None,
+        baseline: Annotated[
+            Point | None,
+            Field(description="settings that are in use; of equally good points the one that changes fewer is best"),
+        ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
             Field(description="how long a trial may go without a sign of life; 3600 if absent, 30 days at most"),
@@ -102,6 +106,7 @@ class Changing:
             "stop": stop and stop.given(),
             "early_stopping": early_stopping and early_stopping.given(),
             "prior": prior and {name: belief.given() for name, belief in prior.items()},
+            "baseline": baseline,
             "lease_seconds": lease_seconds,
             "seed": seed,
             "tags": tags,

@@ -98,6 +98,7 @@ def recommendation(
     lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
     if model is not None:
         lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
+        lines += map(_change, model.get("changes") or [])
     if observed is not None:
         lines.append(f"observed: {observed['value']!r}{measured(observed)} at {point(observed['parameters'])}")
         if observed.get("violations"):
@@ -106,6 +107,12 @@ def recommendation(
     if gap is not None:
         lines.append(f"gap: going on will probably gain less than {gap:.6g}")
     show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
+
+
+def _change(change: dict[str, Any]) -> str:
+    """What the recommended point changes from the baseline, and what that gains."""
+    name, gain = change["parameter"], f"{change['gain']:.3g}"
+    return f"changes {point({name: change['value']})} from {point({name: change['baseline']})}: gains {gain}"
 
 
 def front(

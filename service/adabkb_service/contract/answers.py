@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.cost import Budget, CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
@@ -245,6 +246,7 @@ class Study(StudySummary):
     metrics: Annotated[list[str], Field(exclude_if=not_, description="what each result measures beside its value")] = []
     outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
     prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
+    baseline: Annotated[Baseline, Field(exclude_if=not_)] = {}
     transfer_from: OlderStudies = []
     model: ModelSummary
     created_at: datetime

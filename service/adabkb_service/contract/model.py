@@ -17,6 +17,7 @@ from adabkb_service.contract.answers import (
     of_metrics,
 )
 from adabkb_service.contract.front import FrontEstimate
+from adabkb_service.contract.parameters import Choice
 from adabkb_service.storage.rows import CellStatus
 
 RecommendationReason = Literal[
@@ -31,15 +32,25 @@ RecommendationReason = Literal[
 ]
 
 
+class Change(Answer):
+    """A parameter whose value is not that of the baseline."""
+
+    parameter: str
+    baseline: Choice
+    value: Choice
+    gain: Annotated[float, Field(description="what the model expects to lose if this value alone is put back")]
+
+
 class ModelRecommendation(Answer):
-    """The evaluated point with the best posterior mean; for a context, the point that is best there by the model, which
-    need not have been evaluated."""
+    """The evaluated point with the best posterior mean; for a context, the point that is best there by the model. With
+    a baseline, a point that is as good and changes fewer of its values. The last two need not have been evaluated."""
 
     parameters: Parameters
     mean: float
     std: float
     metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("of each metric")] = None
     feasible_probability: Annotated[float | None, of_metrics("that it keeps all outcome constraints")] = None
+    changes: Annotated[list[Change] | None, of_metrics("from the baseline, in studies that have one")] = None
 
 
 class Recommendation(Answer):

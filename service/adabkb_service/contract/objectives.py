@@ -23,6 +23,7 @@ ALONE: Mapping[str, str] = {
     "tolerance": "cannot go with several objectives, which have no gap; use a budget",
     "stop": "cannot go with several objectives yet, as there is no best result; use a budget",
     "prior": "cannot go with several objectives yet, which have a front and no single optimum; leave it out",
+    "baseline": "cannot go with several objectives yet, which have a front and no single best point; leave it out",
     "transfer_from": "cannot go with several objectives yet; leave it out",
     "cost": "cannot go with several objectives yet; record it as a metric",
     "per_cost": "cannot go with several objectives yet; leave it out",

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.baseline import Baseline, check_baseline
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import Budget, CostBudget, CostSource, incompatibility_of_cost
@@ -139,6 +140,7 @@ class StudyDefinition(Body):
         Beliefs, Field(description="where the optimum is thought to be, by the names of parameters", exclude_if=not_)
     ] = Field(default_factory=dict)
 
+    baseline: Annotated[Baseline, Field(exclude_if=not_)] = Field(default_factory=dict)
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
     transfer_from: OlderStudies = Field(default_factory=list)
@@ -257,6 +259,14 @@ class StudyDefinition(Body):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
             check_prior(prior, parameters)
         return prior
+
+    @field_validator("baseline")
+    @classmethod
+    def _fits_parameters_and_algorithm(cls, baseline: Baseline, info: ValidationInfo) -> Baseline:
+        parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        if baseline and parameters is not None and algorithm is not None:
+            check_baseline(baseline, parameters, _space(parameters), algorithm)
+        return baseline
 
     @field_validator("transfer_from")
     @classmethod

@@ -61,6 +61,15 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A value of a recommended point that is not that of the baseline."""
+
+    axis: int
+    gain: float
+    """What the posterior mean loses if the value alone is put back."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """The evaluated point of best posterior mean; in a slice of the space, any point."""
 
@@ -68,6 +77,8 @@ class Recommendation:
     """(d,) position in the unit cube."""
     mean: float
     std: float
+    changes: tuple[Change, ...] | None = None
+    """From a baseline; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,3 +306,14 @@ Axis = FloatAxis | DiscreteAxis
 position of a valid value. ``problem`` says what is wrong with a value, to be read after its name; None if it is valid.
 ``raw_bounds`` are the ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no
 order. ``count`` is how many values it has, or None."""
+
+
+def canonical(axis: Axis, value: Any) -> Any:
+    """A valid value in its parameter's type: 1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
+    match axis:
+        case FloatAxis():
+            return axis.canonical(value)
+        case IntAxis():
+            return int(value)
+        case _:
+            return axis.decode(axis.encode(value))

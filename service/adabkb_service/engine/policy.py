@@ -207,6 +207,23 @@ class Policy(ABC, Generic[C, S]):
         """
         raise NotImplementedError(f"{type(self).__name__} cannot hold parameters fixed")
 
+    def keep_near(
+        self,
+        state: S,
+        found: Recommendation,
+        baseline: Mapping[int, float],
+        within: Slice,
+        tolerance: float = 0.0,
+        feasible: float = FEASIBLE,
+    ) -> Recommendation:
+        """Of the points of a slice that are as good as a recommended one, one that changes fewer values of a baseline,
+        which has positions by axis. ``tolerance`` is a difference, in the user's units, that does not matter.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no baseline")
+
     def front(self, state: S, feasible: float = FEASIBLE) -> Front:
         """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``.
 

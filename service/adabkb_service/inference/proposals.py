@@ -115,6 +115,17 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """A parameter whose value is not that of the baseline."""
+
+    parameter: str
+    baseline: Any
+    value: Any
+    gain: float
+    """What the objective is expected to lose, in its units, if this value alone is put back."""
+
+
+@dataclass(frozen=True)
 class Recommended:
     """A recommended point, in the objective's units and sign."""
 
@@ -123,6 +134,8 @@ class Recommended:
     std: float
     expected: Expected | None
     """The prediction there, of which the metrics are of interest; None without any."""
+    changes: list[Changed] | None = None
+    """From the baseline; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.answers import CellBox, Recommendation
+from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
-from adabkb_service.inference.proposals import Expected, Recommended, in_units
+from adabkb_service.inference.proposals import Changed, Expected, Recommended, in_units
 
 Point = dict[str, Any]
 
@@ -136,23 +136,41 @@ def figures(model: Model) -> dict[str, Any]:
     return {**model.figures(), "learned": model.learned}
 
 
-def recommended(model: Model, feasible: float) -> tuple[Recommended | None, float | None]:
-    """The evaluated point of best posterior mean (None before the first result), and the gap."""
-    found, gap = model.policy.recommend(model.state, feasible), model.figures()["gap"]
-    if found is None:
-        return None, gap
-    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
-    return Recommended(model.dataset.parameters_at(found.point), model.sign * found.mean, found.std, of_metrics), gap
+def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
+    """The evaluated point of best posterior mean, or one that is as good and closer to the baseline (None before the
+    first result), and the gap."""
+    found = model.policy.recommend(model.state, feasible)
+    return _recommended(model, found, {}, feasible, tolerance), model.figures()["gap"]
 
 
-def recommended_within(model: Model, fixed: Point, feasible: float) -> Recommended | None:
-    """The point of best posterior mean where parameters have some values; None before the first result."""
+def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
+    """The same where parameters have some values: the point need not have been evaluated."""
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
+    return _recommended(model, found, fixed, feasible, tolerance)
+
+
+def _recommended(
+    model: Model, found: Recommendation | None, fixed: Point, feasible: float, tolerance: float
+) -> Recommended | None:
+    """A recommended point where parameters have some values, moved towards the baseline; in the user's units."""
     if found is None:
         return None
-    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
+    space, baseline = model.dataset.space, model.definition.baseline
+    axes = {axis.name: (k, axis) for k, axis in enumerate(space.axes) if axis.name in baseline}
+    if axes:
+        at = {k: axis.encode(baseline[name]) for name, (k, axis) in axes.items()}
+        found = model.policy.keep_near(model.state, found, at, Slice(space, fixed), tolerance, feasible)
     parameters = {**model.dataset.parameters_at(found.point), **fixed}
-    return Recommended(parameters, model.sign * found.mean, found.std, of_metrics)
+    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
+    changes = None
+    if found.changes is not None:
+        gains = {each.axis: each.gain for each in found.changes}
+        kept = [name for name, (k, _) in axes.items() if k not in gains and name in parameters]
+        parameters |= {name: canonical(axes[name][1], baseline[name]) for name in kept}
+        changes = [
+            Changed(name, baseline[name], parameters[name], gains[k]) for name, (k, _) in axes.items() if k in gains
+        ]
+    return Recommended(parameters, model.sign * found.mean, found.std, of_metrics, changes)
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:

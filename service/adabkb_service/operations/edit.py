@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.contract.wording import sentence
+from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import fail_out_of_space_trials
-from adabkb_service.study.point_checks import canonical
 
 Fields = Mapping[str, Any]
 

@@ -50,8 +50,7 @@ def recommendation(
         StudyNotFound: there is no such study.
         Invalid: a probability is given, and there are no outcome constraints; or the context is not that of the study.
     """
-    with service.database.reading() as connection:
-        definition = definition_of(studies.get(connection, study_id).definition)
+    definition = definition_of(row(service, study_id).definition)
     if definition.objectives:
         return answers.Recommendation(
             model=None,
@@ -94,7 +93,8 @@ def _recommended(
 ) -> tuple[StudyRow, Recommended | None, float | None]:
     """The study, the point of its model, and the gap, which a context has none of."""
     if context is None:
-        study, (found, gap) = service.ask(study_id, "recommended", required)
+        tolerance = row(service, study_id).tolerance or 0.0
+        study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
         return study, found, gap
     study, found = repeating(service.timeouts.contention)(_recommended_within, service, study_id, required, context)
     return study, found, None
@@ -105,7 +105,7 @@ def _recommended_within(
 ) -> tuple[StudyRow, Recommended | None]:
     before = row(service, study_id)
     within = _context(before, context)
-    after, found = service.ask(study_id, "recommended_within", dict(within.fixed), required)
+    after, found = service.ask(study_id, "recommended_within", dict(within.fixed), required, 0.0)
     check_same_space(before, after)
     return after, found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from adabkb_service.engine.axes import Axis, FloatAxis, IntAxis
+from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import conflict
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
@@ -135,14 +135,3 @@ def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
         for name, sentence in islice(problems.items(), MOST_ERRORS)
     ]
     return Invalid(faults, len(problems) - len(faults))
-
-
-def canonical(axis: Axis, value: Any) -> Any:
-    """A valid value in its parameter's type: 1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
-    match axis:
-        case FloatAxis():
-            return axis.canonical(value)
-        case IntAxis():
-            return int(value)
-        case _:
-            return axis.decode(axis.encode(value))

@@ -20,7 +20,7 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.model import ModelRecommendation
+from adabkb_service.contract.model import Change, ModelRecommendation
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.engine.space import Space
@@ -85,6 +85,7 @@ def recommended(found: Recommended) -> ModelRecommendation:
         std=found.std,
         metrics=of_metrics.get("metrics"),
         feasible_probability=of_metrics.get("feasible_probability"),
+        changes=None if found.changes is None else [Change(**vars(each)) for each in found.changes],
     )
 
 
@@ -163,6 +164,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         metrics=[metric.name for metric in definition.metrics_with_bounds if not metric.goal],
         outcome_constraints=definition.outcome_constraints,
         prior=definition.prior,
+        baseline=definition.baseline,
         transfer_from=definition.transfer_from,
         model=model_summary(row),
         created_at=row.created_at,

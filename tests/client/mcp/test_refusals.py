@@ -162,7 +162,6 @@ def test_a_server_that_is_down_is_told_and_found_again(other_sqlite: str) -> Non
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
-
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = table["optional-dependencies"]
     done = adabkb(installed(tmp_path, ["adabkb-client"] + extras["cli"]), "mcp")

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import betas, gap, learning, quadratic, restarts
 from adabkb_service.engine.auto import report as reports
+from adabkb_service.engine.auto.baseline import keep_near
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.front import front
@@ -402,6 +403,7 @@ class Auto(Policy[Config, State]):
     fewest_results = staticmethod(reports.fewest)
     recommend = staticmethod(reports.recommend)
     recommend_within = staticmethod(recommend_within)
+    keep_near = staticmethod(keep_near)
     front = staticmethod(front)
     of_metric = staticmethod(reports.of_metric)
     cell_box = staticmethod(cell_box)

@@ -1,7 +1,7 @@
 // The form for a new study: rows for its parameters, its objectives, and other quantities that are measured.
 
 import { body, Mistyped, number } from "./forms.js";
-import { addCombination, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
+import { addCombination, baseline, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
 
 const form = document.getElementById("new");
 const rows = document.getElementById("parameters");
@@ -65,7 +65,7 @@ const lines = () => document.getElementById("new-constraints").value.split("\n")
 const isBounded = ({ lower, upper }) => lower !== undefined || upper !== undefined;
 
 function made() {
-  const study = { ...body(form), parameters: parameters(), prior: beliefs() };
+  const study = { ...body(form), parameters: parameters(), prior: beliefs(), baseline: baseline() };
   if (hasSeveral()) {
     delete study.direction;
     study.objectives = [...objectives.children].map(objective);

@@ -117,6 +117,18 @@ export function beliefs() {
   return found.length ? Object.fromEntries(found) : undefined;
 }
 
+/** The values that are in use, by the names of parameters; undefined where there are none. */
+export function baseline() {
+  const found = rows().map((row) => [text(row, "name"), inUse(row)]).filter(([, each]) => each !== undefined);
+  return found.length ? Object.fromEntries(found) : undefined;
+}
+
+function inUse(row) {
+  if (isNumeric(row)) return number(part(row, "baseline"));
+  const typed = text(row, "baseline");
+  return typed === "" || ["fixed", "bool"].includes(text(row, "kind")) ? undefined : meant(typed);
+}
+
 function belief(row) {
   if (isNumeric(row)) {
     const around = number(part(row, "around"));
@@ -131,7 +143,7 @@ function belief(row) {
 /** The field of a fault of a constraint, by its place among those of the combinations. */
 export const fieldOfCombination = (place) => fieldOfExclusion(rows(), place);
 
-/** The field of a fault of /parameters/... or /prior/...; undefined where it is about no row. */
+/** The field of a fault of /parameters/..., /prior/... or /baseline/...; undefined where it is about no row. */
 export function fieldOfSpace([list, place, name, at]) {
   if (list === "parameters") {
     const row = holder.children[place];
@@ -141,8 +153,9 @@ export function fieldOfSpace([list, place, name, at]) {
     if (name === "when") return fieldOfCondition(row, at);
     return part(row, name === "scale" ? "log" : name);
   }
-  const row = list === "prior" && rows().find((each) => text(each, "name") === place);
+  const row = ["prior", "baseline"].includes(list) && rows().find((each) => text(each, "name") === place);
   if (!row) return undefined;
+  if (list === "baseline") return part(row, "baseline");
   if (!isNumeric(row)) return fieldOfWeight(row, at);
   return part(row, name === "around" || text(row, "around") === "" ? "around" : "spread");
 }

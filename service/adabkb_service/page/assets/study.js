@@ -40,6 +40,12 @@ async function offerParameters() {
   }
 }
 
+/** What the change of a parameter gains; a dash where it is as in use, or not known. */
+function gainOf(changes, name) {
+  const found = changes?.find((each) => each.parameter === name);
+  return found ? figure(found.gain, 3) : "–";
+}
+
 let known; // of the context, as last filled in
 
 /** Write what is recommended beside the best observed point. */
@@ -53,6 +59,8 @@ async function recommend() {
     const name = row.dataset.parameter;
     row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
     row.querySelector("[data-by=observed]").textContent = shown(observed?.parameters[name]);
+    const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
+    if (change) change.textContent = gainOf(model?.changes, name);
   }
   const value = table.querySelector("[data-value]");
   value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";

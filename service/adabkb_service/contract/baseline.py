@@ -1,0 +1,54 @@
+"""The baseline of a study, field ``baseline``: the settings that are in use, near which the recommendation stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import MOST_PARAMETERS, Choice, FixedParameter, Name, Parameter
+from adabkb_service.engine.space import Space
+
+NEEDS_AUTO = "cannot be used by this algorithm, which recommends evaluated points only; the profile auto can use it"
+IS_FIXED = "is a fixed parameter, which has one value; leave it out"
+IS_CONTEXT = "is a context parameter, which is not chosen; leave it out"
+
+Baseline = Annotated[
+    dict[Name, Choice],
+    Field(
+        max_length=MOST_PARAMETERS,
+        description="the settings that are in use, by the names of parameters: of equally good points the "
+        "recommendation is the one that changes fewer of them",
+    ),
+    SPARING,
+]
+"""A value for each parameter, or for some of them."""
+
+
+def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: Space, algorithm: Algorithm) -> None:
+    """Check that a baseline has values of parameters that are chosen.
+
+    Raises:
+        PydanticCustomError: the algorithm has no use for one.
+        ValidationError: one error per parameter that is unknown, out of range, inactive, fixed or context.
+    """
+    if not isinstance(algorithm, AutoProfile):
+        raise PydanticCustomError("baseline", NEEDS_AUTO)
+    problems = {**space.problems(baseline, partial=True), **_not_chosen(baseline, parameters)}
+    found: list[InitErrorDetails] = [
+        {"type": PydanticCustomError("baseline", "{what}", {"what": what}), "loc": (name,), "input": None}
+        for name, what in problems.items()
+    ]
+    if found:
+        raise ValidationError.from_exception_data("baseline", found)
+
+
+def _not_chosen(baseline: Mapping[str, object], parameters: Sequence[Parameter]) -> dict[str, str]:
+    named = [each for each in parameters if each.name in baseline]
+    fixed = {each.name: IS_FIXED for each in named if isinstance(each, FixedParameter)}
+    context = {each.name: IS_CONTEXT for each in named if not isinstance(each, FixedParameter) and each.context}
+    return fixed | context

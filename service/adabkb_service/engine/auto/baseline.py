@@ -1,0 +1,94 @@
+"""A recommended point that stays near a baseline: of equally good points, the one that changes fewer of its values.
+
+One parameter after the other is put back to its value in the baseline, the one whose change gains least first, as long
+as the point stays as good. It is as good if the lower end of its 90% interval is no more than a tolerance below that of
+the recommended point: so a point that the model knows little of does not take its place. The tolerance is the largest
+of what the study declares, the standard deviation at the recommended point, and ``SHARE`` of the way from the ``WORSE``
+quantile of the results to the best one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.answers import Change, Recommendation
+from adabkb_service.engine.auto.report import feasible_probability, predict
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.metrics import FEASIBLE
+from adabkb_service.engine.slices import Slice
+
+Array = NDArray[np.float64]
+
+SHARE, WORSE = 0.05, 0.25
+"""What difference does not matter, unless the study says so."""
+
+
+def keep_near(
+    state: State,
+    found: Recommendation,
+    baseline: Mapping[int, float],
+    within: Slice,
+    tolerance: float = 0.0,
+    feasible: float = FEASIBLE,
+) -> Recommendation:
+    """The point that stays near a baseline, with what it changes.
+
+    Args:
+        state: of the study.
+        found: what is recommended without a baseline.
+        baseline: positions by axis.
+        within: the slice of the space that the point is to stay in.
+        tolerance: a difference in the user's units that does not matter.
+        feasible: probability of keeping the bounds of metrics that the point keeps, if the recommended one has it.
+    """
+    values = state.record.values
+    usual = SHARE * (float(values.max()) - float(np.quantile(values, WORSE)))
+    point, (lower,) = found.point, predict(state, found.point[None]).lcb
+    floor = float(lower) - max(tolerance, found.std, usual)
+    required = min(feasible, float(feasible_probability(state, point[None])[0]))
+    while len(others := _with_one_put_back(point, baseline, within)):
+        lowest = predict(state, others).lcb
+        as_good = (lowest >= floor) & (feasible_probability(state, others) >= required)
+        if not as_good.any():
+            break
+        point = others[np.argmax(np.where(as_good, lowest, -np.inf))]
+    at = predict(state, point[None])
+    return Recommendation(point, float(at.mean[0]), float(at.std[0]), _changes(state, point, baseline, within))
+
+
+def _changes(state: State, point: Array, baseline: Mapping[int, float], within: Slice) -> tuple[Change, ...]:
+    """What a point changes, and what the mean loses if one value alone is put back."""
+    axes = _changed(point, baseline, within)
+    if not axes:
+        return ()
+    put_back = np.array([_put_back(point, axis, baseline, within) for axis in axes])
+    means = predict(state, np.concatenate([point[None], put_back])).mean
+    return tuple(Change(axis, float(loss)) for axis, loss in zip(axes, means[0] - means[1:], strict=True))
+
+
+def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slice) -> Array:
+    """Points of the slice, (k, d), with one value of the baseline more than a point, (d,), has."""
+    found = [_put_back(point, axis, baseline, within) for axis in _changed(point, baseline, within)]
+    if within.feasible is not None:
+        found = [each for each in found if within.feasible.admits(each)]
+    return np.array(found).reshape(-1, len(point))
+
+
+def _changed(point: Array, baseline: Mapping[int, float], within: Slice) -> list[int]:
+    """The active axes along which a point, (d,), is not at the baseline."""
+    active = within.space.activity.active(point[None])[0]
+    return [axis for axis, at in baseline.items() if active[axis] and point[axis] != at]
+
+
+def _put_back(point: Array, axis: int, baseline: Mapping[int, float], within: Slice) -> Array:
+    """A point, (d,), with the baseline's value along an axis, and along those that become active by it."""
+    activity, moved = within.space.activity, point.copy()
+    moved[axis] = baseline[axis]
+    born = activity.active(moved[None])[0] & ~activity.active(point[None])[0]
+    for other in np.flatnonzero(born):
+        moved[other] = baseline.get(int(other), moved[other])
+    found: Array = within.put(moved[None])[0]
+    return found
