@@ -1,0 +1,160 @@
+"""Features of studies together: what goes together is accepted, and its trials and its log are right; the rest is
+refused. The studies are drawn by seed."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import recommendation, row
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.retold import assert_its_log_tells_all
+from tests.operations.verbs import Ask, Failure, Value, edit, observe, report, suggest
+
+ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
+SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
+GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow"]}
+COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
+PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
+HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
+METRIC = "price"
+OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
+FEATURES: dict[str, dict[str, Any]] = {
+    "periodic": {},
+    "context": {},
+    "conditions": {},
+    "baseline": {"baseline": {"speed": 3, "glue": "slow"}},
+    "constraints": {"constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)']},
+    "bounds": {"metrics": [METRIC], "outcome_constraints": [{"metric": METRIC, "upper": 6}]},
+    "objectives": {"objectives": OBJECTIVES, "direction": None},
+    "patience": {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
+    "median": {"early_stopping": {"rule": "median", "max_steps": 9}},
+    "prior": {"prior": {"angle": {"around": 350, "width": 30}, "glue": {"weights": {"fast": 3}}}},
+    "cost": {"cost": "told"},
+    "per cost": {"cost": "told", "per_cost": True},
+    "noise": {"noise_std": 0.1},
+    "stop": {"stop": {"no_gain_for": 50}},
+    "fixed": {},
+    "edited": {},
+}
+"""Fields of a definition, by what they are about."""
+EXCLUDED: set[frozenset[str]] = {
+    frozenset(pair)
+    for one, others in {
+        "context": ("objectives", "median", "per cost", "stop"),
+        "constraints": ("conditions", "bounds", "objectives"),
+        "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
+        "bounds": ("patience", "median", "per cost"),
+        "cost": ("patience", "median"),
+        "per cost": ("patience", "median"),
+    }.items()
+    for pair in ((one, other) for other in others)
+}
+"""What does not go together."""
+SAME_FIELD = {frozenset(("patience", "median")), frozenset(("cost", "per cost")), frozenset(("bounds", "objectives"))}
+NOT_EDITED = {frozenset(("edited", "median")), frozenset(("edited", "prior"))}
+"""Which studies cannot be edited, which the tests of editing look at."""
+
+
+PERIODIC = FloatAxis("angle", 0.0, 360.0, periodic=True)
+
+
+def made(features: list[str]) -> StudyDefinition:
+    """The definition of a study with these features."""
+    parameters = {name: dict(each) for name, each in PLAIN.items()}
+    if "periodic" in features:
+        parameters["angle"]["periodic"] = True
+    if "context" in features:
+        parameters["humidity"] = HUMIDITY
+    if "conditions" in features:
+        parameters["count"]["when"] = {"glue": ["fast"]}
+    fields: dict[str, Any] = {"direction": "minimize"}
+    for each in features:
+        fields |= FEATURES[each]
+    return definition(**fields, parameters=list(parameters.values()))
+
+
+def drawn(seed: int) -> list[str]:
+    """Features that go together."""
+    rng, found = np.random.default_rng(seed), list[str]()
+    for index in rng.permutation(len(FEATURES)):
+        each = list(FEATURES)[index]
+        pairs = {frozenset((each, other)) for other in found}
+        if rng.random() < 0.6 and not pairs & (EXCLUDED | SAME_FIELD | NOT_EDITED):
+            found.append(each)
+    return found
+
+
+@pytest.mark.parametrize("pair", [pair for pair in combinations(FEATURES, 2) if frozenset(pair) not in SAME_FIELD])
+def test_two_features_go_together_unless_that_makes_no_sense(pair: tuple[str, str]) -> None:
+    if frozenset(pair) not in EXCLUDED:
+        assert made(list(pair)).id == "s"
+        return
+    with pytest.raises(ValidationError) as refused:
+        made(list(pair))
+    assert all(len(fault["msg"]) > 20 for fault in refused.value.errors())
+
+
+@pytest.mark.parametrize("seed", [*range(24), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(24, 300))])
+def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
+    database: Database, clock: ManualClock, running: Service, seed: int
+) -> None:
+    features, rng = drawn(seed), np.random.default_rng(seed)
+    create(running, made(features))
+    context: dict[str, Any] | None = None
+    for step in range(9):
+        if "edited" in features and step == 5:
+            edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
+        if "context" in features:
+            context = {"humidity": round(float(rng.random()), 3)}
+        fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
+        trials = suggest(running, "s", Ask(1 + step % 2, fixed=fixed, context=context)).view.trials
+        assert len(trials) == 1 + step % 2
+        for trial in trials:
+            check(running, trial.parameters, {**(fixed or {}), **(context or {})})
+            evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
+    found = recommendation(running, "s", context=context)
+    if "objectives" not in features:
+        assert found.model is not None
+        check(running, found.model.parameters, context or {})
+        assert (found.model.changes is not None) == ("baseline" in features)
+    assert_its_log_tells_all(database, clock, running, context)
+
+
+def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
+    """A point is one of the study's space, has some values, and is below the end of a periodic parameter."""
+    space = definition_of(row(running, "s").definition).space()
+    assert space.problems(point) == {}
+    assert space.violated(point) == []
+    assert held.items() <= point.items()
+    assert point["angle"] < (360.0 if space.axes[0] == PERIODIC else 361.0)
+
+
+def evaluate(running: Service, features: list[str], number: int, point: dict[str, Any], *, fails: bool) -> None:
+    if fails:
+        observe(running, "s", Failure(number))
+        return
+    angle = np.cos(np.radians(point["angle"] + 5.0))
+    value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
+    price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
+    reports = {"patience", "median"} & set(features)
+    if reports and report(running, "s", number, (1, value + 1.0), (2, value)).view.stop:
+        return
+    told: dict[str, Any] = {}
+    if {"cost", "per cost"} & set(features):
+        told = {"cost": 1.0 + price}
+    if "bounds" in features:
+        told["metrics"] = {METRIC: price}
+    if "objectives" in features:
+        told["metrics"] = {METRIC: price, "quality": -value}
+    observe(running, "s", Value(None if "objectives" in features else value, number, **told))  # type: ignore[arg-type]
