@@ -113,7 +113,7 @@ def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
     model.decide(2, until=math.inf)
     assert answers(snapshot) == before
     assert answers(model) != before
-    assert {name for name in QUESTIONS if name not in ASKED} == {"front", "stored"}
+    assert {name for name in QUESTIONS if name not in ASKED} == {"front", "recommended_within", "stored"}
 
 
 def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Service, database: Database) -> None:
