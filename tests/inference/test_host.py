@@ -33,6 +33,8 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "recommended": (0.9, 0.0),
     "predicted": (np.full((1, 2), 0.5),),
     "importance": (None,),
+    "validation": (None,),
+    "assessment": ({"x": 0.5, "y": 1.0},),
     "slice_through": ([0], 3, {}),
     "boxes": (0, 10),
     "partition": (0, 10, None, None),
