@@ -114,6 +114,14 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
 def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
+    told = assessment(running, "s").findings
+    assert told is not None
+    assert told.untried == {"catalyst": ["PPh3"]}
+    for number in range(1, 5):
+        correct(running, "s", number, {"excluded": True})
+    told = assessment(running, "s").findings
+    assert told is not None
+    assert told.untried == {"catalyst": ["PPh3"]}, "what was excluded was tried"
     queue(running, "s", {"temperature": 50, "catalyst": "PPh3", "dye": 0.1})
     found = assessment(running, "s")
     assert found.findings is None

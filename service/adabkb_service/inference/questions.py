@@ -112,7 +112,7 @@ class Assessed:
     """Standard deviation between repeated results at the recommended point; None where results are not known to be
     noisy."""
     untried: dict[str, list[Any]]
-    """Choices that no trial and no result has, by parameter."""
+    """Choices that no trial and no result has, excluded ones included, by parameter; empty before the first one."""
     spreads: dict[str, Spread]
     """By metric; the objective is "" where there is one. Empty before the first result."""
 
@@ -284,9 +284,10 @@ def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:
 
 def _untried(model: Model) -> dict[str, list[Any]]:
     space, dataset = model.dataset.space, model.dataset
-    positions = np.concatenate([dataset.record().positions, dataset.handed_out()])
-    if not len(positions):
+    evaluated = [each.position for each in dataset.results.values() if each.position is not None]
+    if not evaluated and not len(dataset.handed_out()):
         return {}
+    positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.handed_out()])
     found, active = {}, space.activity.active(positions)
     for number, axis in enumerate(space.axes):
         if isinstance(axis, ChoiceAxis):

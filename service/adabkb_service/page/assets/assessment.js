@@ -43,7 +43,7 @@ export class AssessmentPanel {
       if (!found[name]?.text) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = found[name].text;
+      said.textContent = unbroken(found[name].text);
       if (name === "findings") said.append(...this.tries(found.findings.untried, study));
       row.append(term, said);
       list.append(row);
@@ -66,7 +66,7 @@ export class AssessmentPanel {
     list.className = "checks";
     for (const check of checks) {
       const item = document.createElement("li");
-      item.textContent = check.text;
+      item.textContent = unbroken(check.text);
       if (check.observation) {
         const link = document.createElement("a");
         link.href = `${this.data.page}/results/${check.observation}`;
@@ -84,6 +84,9 @@ export class AssessmentPanel {
     return [list];
   }
 }
+
+/** No line ends between a number and its uncertainty. */
+const unbroken = (text) => text.replaceAll(" ± ", "\u00a0±\u00a0");
 
 function action(label, api, name, body, before) {
   const button = document.createElement("button");
