@@ -121,7 +121,9 @@ def test_progress_is_told_against_the_budget(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 3}))
     assert "0 of 3 trials completed" in adabkb("study", "show", "s", *option)
-    assert "0 of 3 trials completed" in adabkb("study", "list", *option)
+    header, line = adabkb("study", "list", *option).splitlines()
+    assert header.split() == ["study", "state", "completed"]
+    assert line.split() == ["s", "running", "0", "of", "3"]
 
 
 def test_a_study_of_another_system_than_the_default_is_told_apart(url: list[str]) -> None:
@@ -129,7 +131,12 @@ def test_a_study_of_another_system_than_the_default_is_told_apart(url: list[str]
     algorithm = {"profile": "paper"}
     adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "c", "algorithm": algorithm}))
     listed = adabkb("study", "list", *url).splitlines()
-    assert [line.partition(":")[0] for line in listed] == ["c (ada-bkb paper)", "b (gp-ucb)", "s"]
+    assert listed[0].split() == ["study", "state", "system", "completed"]
+    assert [line.split()[:-1] for line in listed[1:]] == [
+        ["c", "running", "ada-bkb", "paper"],
+        ["b", "running", "gp-ucb"],
+        ["s", "running"],
+    ]
 
 
 def test_replay_repairs_rows_from_the_log(database_url: str) -> None:

@@ -83,9 +83,7 @@ def summary(study: Mapping[str, Any]) -> str:
     # Only the full study has a budget; the summary in other answers has none.
     budget = study.get("budget")
     total = f"{budget} trials" if isinstance(budget, int) else f"{counts['trials']} trials so far"
-    algorithm = study.get("algorithm", {})
-    system = [algorithm.get("kind"), algorithm.get("profile")]
-    chosen = "" if system in ([None, None], ["ada-bkb", "auto"]) else f" ({' '.join(filter(None, system))})"
+    chosen = f" ({name})" if (name := system(study)) else ""
     line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
@@ -97,6 +95,13 @@ def summary(study: Mapping[str, Any]) -> str:
         word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
         line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"
     return line
+
+
+def system(study: Mapping[str, Any]) -> str:
+    """The system that decides for a study, with its profile; nothing of the default one."""
+    algorithm = study.get("algorithm", {})
+    found = [algorithm.get("kind"), algorithm.get("profile")]
+    return "" if found in ([None, None], ["ada-bkb", "auto"]) else " ".join(filter(None, found))
 
 
 def _json(document: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_client.errors import ConnectionFailed
+from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import Seq
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
@@ -37,7 +38,7 @@ Reason = Annotated[str | None, typer.Option(help="why, for the log", show_defaul
 def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the results of a study in the order of storage."""
     found = list(server.pages(path(study, "/observations")))
-    show(found, "\n".join(map(_observation, found)) or f"Study {study} has no observations.", as_json=as_json)
+    show(found, rows.columns(rows.results(found)) if found else f"Study {study} has no results.", as_json=as_json)
 
 
 def correct(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
@@ -60,7 +61,7 @@ def create_study(
 def list_studies(server: Server, as_json: AsJson = False) -> None:
     """List all studies, newest first."""
     studies = list(server.pages("/studies"))
-    show(studies, "\n".join(map(summary, studies)) or "There are no studies.", as_json=as_json)
+    show(studies, rows.columns(rows.studies(studies)) if studies else "There are no studies.", as_json=as_json)
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:

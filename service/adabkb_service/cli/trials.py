@@ -10,6 +10,7 @@ import typer
 
 from adabkb_client.errors import Invalid
 from adabkb_client.trial_calls import BATCH
+from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
 from adabkb_service.cli.lines import read_items
@@ -262,7 +263,7 @@ def list_trials(
     wanted = [_attribute(text) for text in attribute or ()]
     trials = list(server.pages(path(study, "/trials"), state=state, attribute=wanted))
     which = "trials" if state is None else f"{state} trials"
-    show(trials, "\n".join(map(_line, trials)) or f"Study {study} has no {which}.", as_json=as_json)
+    show(trials, rows.columns(rows.trials(trials)) if trials else f"Study {study} has no {which}.", as_json=as_json)
 
 
 def _attribute(text: str) -> str:
@@ -304,16 +305,6 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
     if decision["path"]:
         lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")
     return lines
-
-
-def _line(trial: dict[str, Any]) -> str:
-    fate = {
-        "completed": f" with {trial['value']!r}{measured(trial)}" if trial["value"] is not None else measured(trial),
-        "failed": f" ({trial['reason'] or 'no reason given'})",
-        "stopped": f" at step {trial['curve']['step']} with {trial['curve']['value']!r}" if trial["curve"] else "",
-        "active": f", with {trial['worker'] or 'a worker without a name'} until {trial['leased_until']}",
-    }.get(trial["state"], "")
-    return f"trial {trial['number']}: {point(trial['parameters'])}: {trial['state']}{fate}"
 
 
 def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_json: bool) -> None:

@@ -1,0 +1,101 @@
+"""Trials, results and studies as rows of a table for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from adabkb_service.cli.output import system, table
+
+Row = Mapping[str, Any]
+
+
+def columns(rows: Sequence[Row]) -> str:
+    """Return rows below the names of their fields. A column without any value is left out."""
+    every = dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in every if any(row.get(name) not in (None, "") for row in rows)]
+    return table(names, [[_cell(row.get(name)) for name in names] for row in rows])
+
+
+def trials(found: Iterable[Row]) -> list[Row]:
+    """Return trials: their state, result, duration and parameters."""
+    return [
+        {
+            "trial": each["number"],
+            "state": each["state"],
+            "value": each["value"],
+            **(each.get("metrics") or {}),
+            "seconds": _seconds(each["started_at"], each["finished_at"]),
+            "worker": each["worker"],
+            **_shown(each["parameters"]),
+            "note": _note(each),
+        }
+        for each in found
+    ]
+
+
+def results(found: Iterable[Row]) -> list[Row]:
+    """Return results: the trial that each is of, its numbers and parameters."""
+    return [
+        {
+            "seq": each["seq"],
+            "trial": each["trial"],
+            "value": each.get("value"),
+            "std_error": each["std_error"],
+            **(each.get("metrics") or {}),
+            **_shown(each["parameters"]),
+            "note": " ".join(word for word in ("excluded", "outside") if each.get(word)),
+        }
+        for each in found
+    ]
+
+
+def studies(found: Iterable[Row]) -> list[Row]:
+    """Return studies: their state, how far they are, and their best result."""
+    return [
+        {
+            "study": each["id"],
+            "state": each["state"],
+            "reason": each["reason"] if each["reason"] != each["state"] else None,
+            "system": system(each),
+            "completed": _of_budget(each),
+            "active": each["counts"]["active"] or None,
+            "failed": each["counts"]["failed"] or None,
+            "best": None if each["best"] is None else each["best"]["value"],
+        }
+        for each in found
+    ]
+
+
+def _of_budget(study: Row) -> str:
+    completed, budget = study["counts"]["completed"], study["budget"]
+    return f"{completed} of {budget}" if isinstance(budget, int) else str(completed)
+
+
+def _shown(parameters: Row) -> dict[str, Any]:
+    """The values of a point; None is one of them, where an inactive parameter has no value."""
+    return {name: "null" if value is None else value for name, value in parameters.items()}
+
+
+def _note(trial: Row) -> str:
+    curve = trial["curve"]
+    notes = {
+        "failed": trial["reason"] or "",
+        "stopped": f"at step {curve['step']} with {_cell(curve['value'])}" if curve else "",
+        "active": f"until {trial['leased_until']}",
+    }
+    return notes.get(trial["state"], "")
+
+
+def _seconds(started: str | None, finished: str | None) -> float | None:
+    if started is None or finished is None:
+        return None
+    return (datetime.fromisoformat(finished) - datetime.fromisoformat(started)).total_seconds()
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return " ".join((value or "").split())
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
