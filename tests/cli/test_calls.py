@@ -70,17 +70,17 @@ def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(creat
         baseline={"x": 0.1, "y": 0.2},
         budget=9,
     )
-    assert "--context humidity: is missing; give the values" in adabkb("suggest", study.id, code=1)
+    assert "--context humidity: is missing; give the values" in adabkb("trial", "suggest", study.id, code=1)
     for number in range(1, 9):
-        asked = json.loads(adabkb("suggest", study.id, "--context", "humidity=0.4", "--json"))
+        asked = json.loads(adabkb("trial", "suggest", study.id, "--context", "humidity=0.4", "--json"))
         point = asked["trials"][0]["parameters"]
         assert point["humidity"] == 0.4
-        adabkb("observe", study.id, str(number), str((point["x"] - 0.8) ** 2))
-    assert "give it: --context NAME=VALUE" in adabkb("recommend", study.id)
-    shown = adabkb("recommend", study.id, "--context", "humidity=0.4")
+        adabkb("result", "observe", study.id, str(number), str((point["x"] - 0.8) ** 2))
+    assert "give it: --context NAME=VALUE" in adabkb("study", "recommendation", study.id)
+    shown = adabkb("study", "recommendation", study.id, "--context", "humidity=0.4")
     assert "changes x=" in shown
     assert "from x=0.1: gains " in shown
-    assert "is 7, outside" in adabkb("recommend", study.id, "--context", "humidity=7", code=1)
+    assert "is 7, outside" in adabkb("study", "recommendation", study.id, "--context", "humidity=7", code=1)
 
 
 def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., Study]) -> None:
