@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.page.studies import checked, hostile
 from tests.page.tabs import PHONE, accessible, drawn, tab
@@ -91,6 +91,27 @@ def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api:
 def high(api: httpx.Client) -> float:
     found: float = checked(api.get("/v1/studies/edge"))["parameters"][0]["high"]
     return found
+
+
+def test_what_a_busy_model_did_not_say_comes_later(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Without a change of the study."""
+    lab(api, "busy", 9)
+    found = checked(api.get("/v1/studies/busy/assessment"))
+    late = {"check": "model_busy", "text": "It did not answer."}
+    answers = [{**found, "findings": None, "checks": [late]}]
+
+    def answer(route: Route) -> None:
+        if answers:
+            route.fulfill(json=answers.pop())
+        else:
+            route.continue_()
+
+    with tab(browser, site) as page:
+        page.route("**/assessment", answer)
+        page.goto("/studies/busy")
+        expect(page.locator("#assessment")).to_contain_text("It did not answer.")
+        expect(page.locator("#assessment")).not_to_contain_text("It did not answer.")
+        expect(page.locator("#assessment")).to_contain_text(found["findings"]["text"])
 
 
 def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -6,6 +6,7 @@ const QUESTIONS = [["Is it going well?", "progress"], ["Why this point?", "lates
 const MOST_TO_TRY = 6;
 const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const BUSY_MILLISECONDS = 15000;
 
 /** The sentences at the top of a study's page; changed() asks for them anew, but not too often. */
 export class AssessmentPanel {
@@ -24,17 +25,24 @@ export class AssessmentPanel {
 
   async ask() {
     this.askedAt = Date.now();
+    let isBusy = false;
     try {
       const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
+      isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
     } catch (error) {
       console.debug(error);
+      isBusy = error.status === 503;
       const said = this.panel.querySelector(".said");
-      if (said) said.textContent = `${error.message} It is tried again when the study changes.`;
+      if (said) said.textContent = `${error.message} It is tried again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = null;
     this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.askedAt) / SHARE_OF_TIME);
+    if (!isBusy) return;
+    this.pause = Math.min(this.pause, BUSY_MILLISECONDS);
+    this.data.forget("assessment");
+    this.changed();
   }
 
   sentences(found, study) {

@@ -28,6 +28,11 @@ export class StudyData {
     this.kept.clear();
   }
 
+  /** One answer is read anew the next time. */
+  forget(name) {
+    this.kept.delete(name);
+  }
+
   once(name, read) {
     if (!this.kept.has(name)) {
       const reading = read();
