@@ -30,24 +30,15 @@ from adabkb_client.decoding import decode
 from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
-<<<<<<< HEAD
     APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief
-    Best Bool Categorical Cell Check Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary
-    Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate FrontObjective
-    FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial
-    Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox OutcomeConstraint Outlook
-    Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress Recommendation Reported
-    ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo StudyObjective
-    StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer Validation ValidationItem WorkerDied
-=======
-    APIError Access AdaBKBError Answer AshaRule AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool
-    Categorical Cell Change Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary Deletion Delivery
-    Estimate Event ExpectedValue Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport
-    Importance ImportedResult Int Invalid KeptResult LeasedTrial Link MedianRule NoTrialAvailable NotFound Observation
-    Ordinal Outbox OutcomeConstraint Parameter ParameterImportance PatienceRule PreconditionFailed Prediction
+    Best Bool Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts CurvePoint
+    CurveSummary Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate
+    FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
+    LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox
+    OutcomeConstraint Outlook Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress
     Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
-    StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
->>>>>>> 068780f2 (List the public record of a change in the test of public names)
+    StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer Validation
+    ValidationItem WorkerDied
     WorkerLost
 """
 
