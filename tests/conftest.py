@@ -62,8 +62,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest file comes first: one process runs all of it, and the others are busy as long."""
-    items.sort(key=lambda item: item.path.name != "test_crash_points.py")
+    """The longest files come first: one process runs all of one, and the others are busy as long."""
+    items.sort(key=lambda item: item.path.name not in ("test_crash_points.py", "test_exactly_once.py"))
 
 
 @pytest.fixture(scope="session", autouse=True)

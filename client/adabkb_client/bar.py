@@ -3,14 +3,19 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tqdm.auto import tqdm
+    from tqdm.std import tqdm
 
 
 def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]":
     """Return a bar, to be closed."""
-    from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415 (to import it takes as long as a tenth of the client)
-    from tqdm.auto import tqdm  # noqa: PLC0415
+    # To import tqdm takes as long as a tenth of the client, and tqdm.auto looks for what notebooks need.
+    if not visible:
+        from tqdm.std import tqdm as plain  # noqa: PLC0415
+
+        return plain(disable=True)
+    from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415
+    from tqdm.auto import tqdm as fitting  # noqa: PLC0415
 
     # tqdm takes a notebook for a file, and would show nothing there.
-    hidden = (False if tqdm is not tqdm_asyncio else None) if visible else True
-    return tqdm(total=total, unit=unit, desc=name, disable=hidden)
+    hidden = False if fitting is not tqdm_asyncio else None
+    return fitting(total=total, unit=unit, desc=name, disable=hidden)

@@ -98,7 +98,7 @@ class Specification:
         }
 
     def _ask(self, ask: Ask, now: datetime) -> Facts:
-        self.expire(now)
+        self.sweep(now)
         found = [number for number, trial in self.trials.items() if trial["state"] in ("released", "expired")]
         handed = [] if self.paused else found[: ask.count]
         room = 0 if self.paused else max(self.budget - len(self.trials), 0)
