@@ -26,42 +26,24 @@ ResultAtPoint = Annotated[
     ),
 ]
 
+
+def _several(option: str, metavar: str, text: str) -> Any:
+    """An option that may be repeated."""
+    return typer.Option(option, metavar=metavar, help=text, show_default=False)
+
+
 FixedParameters = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fixed",
-        metavar="NAME=VALUE",
-        help="a value that a parameter is to have, the others are chosen; may be repeated",
-        show_default=False,
-    ),
+    _several("--fixed", "NAME=VALUE", "a value that a parameter is to have, the others are chosen; may be repeated"),
 ]
 ContextValues = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--context",
-        metavar="NAME=VALUE",
-        help="the value of a context parameter; give all of them",
-        show_default=False,
-    ),
+    list[str] | None, _several("--context", "NAME=VALUE", "the value of a context parameter; give all of them")
 ]
-
 MetricValues = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME=NUMBER",
-        help="what else was measured, or what it cost; may be repeated",
-        show_default=False,
-    ),
+    list[str] | None, _several("--metric", "NAME=NUMBER", "what else was measured, or what it cost; may be repeated")
 ]
 MetricErrors = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric-std-error",
-        metavar="NAME=NUMBER",
-        help="standard error of a metric; may be repeated",
-        show_default=False,
-    ),
+    list[str] | None, _several("--metric-std-error", "NAME=NUMBER", "standard error of a metric; may be repeated")
 ]
 
 

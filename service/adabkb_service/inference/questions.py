@@ -240,18 +240,18 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         best: where its best result is.
     """
     space, policy = model.dataset.space, model.policy
-    recommended = policy.recommend(model.state) if model.dataset.objective is None else None
+    preferred = policy.recommend(model.state) if model.dataset.objective is None else None
     position = None if best is None else space.position(best)
     at_best = None if position is None else model.predict(position[None])[0]
     return Assessed(
         results=policy.report(model.state).observations,
         fewest=policy.fewest_results(model.state),
-        recommended=None if recommended is None else model.dataset.parameters_at(recommended.point),
-        mean=None if recommended is None else model.sign * recommended.mean,
-        std=None if recommended is None else recommended.std,
+        recommended=None if preferred is None else model.dataset.parameters_at(preferred.point),
+        mean=None if preferred is None else model.sign * preferred.mean,
+        std=None if preferred is None else preferred.std,
         gap=model.figures()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
-        noise=None if recommended is None else _noise_at(model, recommended.point),
+        noise=None if preferred is None else _noise_at(model, preferred.point),
         untried=_untried(model),
         spreads=_spreads(model),
     )

@@ -46,8 +46,11 @@ class Waiting:
     """When it last belonged to a batch: in between it waited for the model."""
     committing: tuple[float, float] | None = None
     """When the commit of its batch began and ended, if there was one."""
-    waits_for_model: bool = False
-    """Whether it was parked before."""
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it was parked before."""
+        return self.taken is not None and self.resumed > self.taken
 
     def begins(self, now: float) -> None:
         """It belongs to a batch now."""
@@ -95,10 +98,12 @@ class Batch:
                 demand = request.point_demand(self.draft)
                 points = self._points(demand, waiting)
                 if points is None:
-                    if known := self._known_before_wait(waiting):
-                        self.finished.append((waiting, known))
-                    else:
+                    # A repetition need not wait for points that it does not get.
+                    known = None if waiting.has_waited else recall(self.draft.connection, key, request.answer)
+                    if known is None:
                         self._park(waiting, demand)
+                    else:
+                        self.finished.append((waiting, known))
                     return
                 outcome = self._outcome(request, points)
             self.finished.append((waiting, outcome))
@@ -165,14 +170,6 @@ class Batch:
         if points is not None and (self.prefetched.is_all or len(found) == count):
             return found
         return found + fallbacks(draft.connection, draft.study, count, found, fixed)
-
-    def _known_before_wait(self, waiting: Waiting) -> Outcome[Any] | None:
-        """The stored answer of a request that is about to be parked: a repetition need not wait for points that it does
-        not get."""
-        if waiting.waits_for_model:
-            return None
-        waiting.waits_for_model = True
-        return recall(self.draft.connection, waiting.request.key, waiting.request.answer)
 
     def _park(self, waiting: Waiting, demand: PointDemand) -> None:
         """Let a request wait for the model; one that fixes other values than the first parked one waits for that one,

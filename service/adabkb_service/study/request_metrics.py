@@ -47,7 +47,7 @@ def _phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
     if waiting.taken is None:
         return {}
     found = {"queue": (waiting.since, waiting.taken)}
-    if waiting.resumed > waiting.taken:
+    if waiting.has_waited:
         found["decide"] = waiting.taken, waiting.resumed
     if waiting.committing is not None:
         found["commit"] = waiting.committing
