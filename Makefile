@@ -46,7 +46,7 @@ demo: $(SITE)  ## server, client and two workers tune a real model (under 3 minu
 	@$(BIN)/python examples/demo.py
 
 check: lint  ## what is fast: before each commit
-	@$(BIN)/python -m pytest -n 2 -q -k "not postgresql" $(FAST)
+	@$(BIN)/python -m pytest -n 2 -q $(FAST)
 
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import certifi
 import httpx
@@ -26,7 +27,10 @@ from tests.database_pool import DatabasePool, address, created, drop
 from tests.servers import server_on
 from tests.waiting import PATIENCE
 
+TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
+ON_EITHER = ("access", "api", "attack", "inference", "operations", "study")
+"""Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
 
 # A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -62,8 +66,22 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first: one process runs all of one, and the others are busy as long."""
+    """Above the storage, a test runs on one kind of database, and ``make proof`` runs it on the other kind, too. The
+    longest files come first: one process runs all of one, and the others are busy as long."""
+    there = {item.nodeid for item in items}
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in ON_EITHER:
+            both = on_each_database(item.nodeid)
+            if there.issuperset(both) and item.nodeid != both[crc32(both[0].encode()) % len(both)]:
+                item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.path.name not in ("test_crash_points.py", "test_exactly_once.py"))
+
+
+def on_each_database(nodeid: str) -> list[str]:
+    """The names of the tests that differ from one in the kind of database only; its own if it has no kind, or two."""
+    parameters = nodeid.partition("[")[2].removesuffix("]").split("-")
+    kinds = [kind for kind in BACKENDS if kind in parameters]
+    return [nodeid.replace(kinds[0], kind) for kind in BACKENDS] if len(kinds) == 1 else [nodeid]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.servers import server_process
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 MARGIN = 16 * 2**20
 """Bytes that the server may take beyond those that it has. Batches at work take more, together."""
@@ -43,7 +43,9 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(
             memory for is ended, so that its client tries again."""
             path, body, _ = REQUESTS[key]
             try:
-                answer = httpx.post(server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=60)
+                answer = httpx.post(
+                    server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=PATIENCE
+                )
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 return False
             answers[path, answer.status_code] += 1
@@ -55,7 +57,7 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(
 
         def is_stored(_: int) -> bool:
             body = {"items": [RESULT]}
-            return httpx.post(f"{server.address}/v1/studies/warm/observations", json=body, timeout=60).is_success
+            return httpx.post(f"{server.address}/v1/studies/warm/observations", json=body, timeout=PATIENCE).is_success
 
         # Threads need memory, too, and what is imported late: they are there before it is taken away.
         assert all(pool.map(is_stored, range(40)))
@@ -71,7 +73,7 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(
                 wait_for(lambda: is_taken(key))  # noqa: B023 - it is called at once
         for name, path in (("large", LARGE), ("small", SMALL)):
             expected = sum(count for each, _, count in REQUESTS if each == path)
-            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=60).json()["counts"]
+            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=PATIENCE).json()["counts"]
             assert found["observations"] == expected
     database = Database(other_sqlite)
     assert list(examine(database)) == []

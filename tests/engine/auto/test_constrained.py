@@ -71,8 +71,8 @@ def bowl(u: Array) -> float:
         pytest.param(DISK, flat, id="disk-restarts", marks=pytest.mark.long),
         pytest.param(SIMPLEX, flat, id="simplex-restarts", marks=pytest.mark.long),
         pytest.param(THIN, flat, id="thin-restarts", marks=pytest.mark.long),
-        pytest.param(EVERY_KIND, flat, id="every kind-restarts"),
-        pytest.param(CHOICES, flat, id="choices-restarts"),
+        pytest.param(EVERY_KIND, flat, id="every kind-restarts", marks=pytest.mark.long),
+        pytest.param(CHOICES, flat, id="choices-restarts", marks=pytest.mark.long),
     ],
 )
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
