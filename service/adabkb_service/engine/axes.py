@@ -62,7 +62,8 @@ class FloatAxis:
 
     @cached_property
     def decimals(self) -> int:
-        """Decimal places of the grid of a linear scale: its step is 1e-12 of the range, or the rounding error at the bounds if larger."""
+        """Decimal places of the grid of a linear scale: its step is 1e-12 of the range, or the rounding error at the
+        bounds if that is larger."""
         step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
         return -math.ceil(math.log10(max(step, noise)))

@@ -8,10 +8,11 @@ which keeps the uniform distribution.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,9 @@ class Simplex:
     def may_hold(self, lows: Array, highs: Array) -> Bools:
         """(k,) whether boxes with these corners, (k, d) each, may have mixtures; False is a proof."""
         low, high, slack = self.values(lows), self.values(highs), self.mixture.slack
-        found: Bools = (low.sum(axis=1) <= self.mixture.total + slack) & (high.sum(axis=1) >= self.mixture.total - slack)
+        found: Bools = (low.sum(axis=1) <= self.mixture.total + slack) & (
+            high.sum(axis=1) >= self.mixture.total - slack
+        )
         if self.mixture.at_most is not None:
             found &= (low > slack).sum(axis=1) <= self.mixture.at_most
         return found
@@ -160,8 +163,18 @@ class Simplex:
         return low, high, spans
 
     def moved(self, positions: Array) -> Array:
-        """Positions (k, d) moved to the nearest mixtures."""
-        return self.put(positions, self.projected(self.values(positions)))
+        """Positions (k, d) moved to the nearest mixtures. Those of mixtures, up to the tolerance, stay as they are."""
+        moved = self.put(positions, self.projected(self.values(positions)))
+        found: Array = np.where(self.holds(positions)[:, None], positions, moved)
+        return found
+
+    def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
+        """Positions (k, d) with the shares along some axes as they are, and the other components of each moved so that
+        the sum is the total, as far as that can be."""
+        values = self.values(positions)
+        kept = np.isin(self.axes, chosen)
+        low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
+        return self.put(positions, shifted(values, low, high, self.mixture.total))
 
     def projected(self, values: Array) -> Array:
         """The mixtures, (k, n), that are nearest to shares (k, n); there must be one."""
@@ -264,6 +277,31 @@ def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simpl
     shares = tuple(axis for _, axis in found if isinstance(axis, FloatAxis))
     at = tuple(float(each) if isinstance(each, int | float) else None for each in held)
     return Simplex(mixture, tuple(k for k, _ in found), shares, at)
+
+
+def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
+    """Positions (k, d) with some coordinates as they are, to which other shares of their mixtures give way."""
+    for mixture in space.mixtures:
+        one = simplex(space, mixture, {})
+        if not set(chosen).isdisjoint(one.axes):
+            positions = one.given_way(positions, chosen)
+    return positions
+
+
+def with_shares_given_way(
+    space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The same of points, in which some parameters are chosen."""
+    shares = {name for mixture in space.mixtures for name in mixture.names}
+    axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
+    positions = np.zeros((len(points), space.dimension))
+    for k, axis in axes:
+        positions[:, k] = [axis.encode(point[axis.name]) for point in points]
+    moved = given_way(space, positions, [k for k, axis in enumerate(space.axes) if axis.name in chosen])
+    return [
+        {**point, **{axis.name: axis.decode(float(at[k])) for k, axis in axes}}
+        for point, at in zip(points, moved, strict=True)
+    ]
 
 
 def shifted(values: Array, low: Array, high: Array, total: float) -> Array:

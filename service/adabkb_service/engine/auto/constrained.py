@@ -55,9 +55,7 @@ def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, 
     return positions[feasible.mask(positions)]
 
 
-def feasible_ends(
-    domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array, ends: Array
-) -> Array:
+def feasible_ends(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array, ends: Array) -> Array:
     """The ends of ascents, (k, d), that are feasible, and those of ascents along the boundary in place of the others.
 
     Args:
@@ -187,13 +185,10 @@ def _slide(view: View, beta: float, feasible: Feasible, start: Array, moving: Bo
                 "jac": lambda x: inside(whole(x))[1][:, moving],
             }
         )
-    for spans in sums:
+    if sums:
+        parts = np.array(sums)
         restrictions.append(
-            {
-                "type": "eq",
-                "fun": lambda x, spans=spans: spans @ (whole(x) - start),
-                "jac": lambda _, spans=spans: spans[moving],
-            }
+            {"type": "eq", "fun": lambda x: parts @ (whole(x) - start), "jac": lambda _: parts[:, moving]}
         )
     end = minimize(
         falling,

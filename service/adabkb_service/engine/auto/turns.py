@@ -78,8 +78,9 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
 
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
-    """The continuous axes among those that matter, (d,). There is no model, and so no axis, under constraints,
-    conditions or noise, where components of a mixture may have to be absent, and none for several objectives, bounded metrics or gains per cost."""
+    """The continuous axes among those that matter, (d,), without one share of each mixture. There is no model, and so
+    no axis, under constraints, conditions or noise, where some components of a mixture have to be absent, and none for
+    several objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
