@@ -3,8 +3,7 @@ search with one share left to the others by a constraint, and random formulas.
 
 Without mixtures one share is left out of the space, and the others sum to at most 1. That says neither that at most so
 many components are present nor how small a share may be: there the nearest formula is evaluated in place of one that
-cannot be made, and its result is one of what was evaluated. ``botorch`` has a SingleTaskGP of the shares and logEI
-under the sum, as its documentation has it; it does the problems of which all components may be present.
+cannot be made, and its result is one of what was evaluated.
 
 Each seed draws the coefficients. *Blends* are Scheffe's polynomials with terms of two and three components. *Targets*
 are formulas that have to come near three properties, of which each is a mean of those of the components, linear or on a
@@ -34,7 +33,7 @@ from benchmarks.output import RESULTS
 from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-mixtures.json"
-METHODS = ("mixture", "last share", "random", "botorch")
+METHODS = ("mixture", "last share", "random")
 COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
@@ -53,7 +52,9 @@ def blend(rng: np.random.Generator, components: int) -> Callable[[Array], Array]
 
     def value(shares: Array) -> Array:
         found: Array = shares @ linear + np.einsum("ki,ij,kj->k", shares, pairs, shares)
-        return found + sum(size * shares[:, three].prod(axis=1) for three, size in triples)
+        for three, size in triples:
+            found += size * shares[:, three].prod(axis=1)
+        return found
 
     return value
 
@@ -189,38 +190,25 @@ def random(formula: Formula, function: Callable[[Array], Array], seed: int, budg
     return formula.simplex.drawn((seed, 0), budget)
 
 
-def botorch(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
-    """Those of BoTorch."""
-    from benchmarks.outcomes.botorch_mixtures import formulas  # noqa: PLC0415 (it is no dependency)
-
-    return formulas(formula.simplex, function, seed, budget)
-
-
 SOLVERS: Mapping[str, Callable[[Formula, Callable[[Array], Array], int, int], Array]] = {
     "mixture": mixture,
     "last share": last_share,
     "random": random,
-    "botorch": botorch,
 }
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per kind of formula."""
-    found = runs.comparable(path, PROBLEMS, METHODS[:3])
-    with_botorch = runs.comparable(path, PROBLEMS, METHODS)
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for count in COUNTS:
         rows = []
         for problem in found.problems:
-            each = {method: _regrets(found, problem, method, count) for method in found.methods}
+            each = {method: _regrets(found, problem, method, count) for method in METHODS}
+            medians = (f"{np.median(regrets):.2g}" for regrets in each.values())
             better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS[:2], METHODS[1::-1]))
-            others = [f"{np.median(regrets):.2g}" for regrets in each.values()]
-            if problem in with_botorch.problems and "botorch" in with_botorch.methods:
-                others.append(f"{np.median(_regrets(with_botorch, problem, 'botorch', count)):.2g}")
-            else:
-                others.append("")
-            rows.append([problem, *others, str(better), str(worse)])
+            rows.append([problem, *medians, str(better), str(worse)])
         title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
-        header = ["formulas", *found.methods, "botorch", "seeds better than last share", "seeds worse"]
+        header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
         yield runs.Table(title, header, rows)
 
 
@@ -236,13 +224,13 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        list(METHODS[:3]),
+        list(METHODS),
         SEEDS,
         OUT,
         tables,
         runs.Axes("best", "regret", y_scale="log"),
         budget=max(COUNTS),
-        packages={"botorch": ("botorch", "gpytorch", "torch")},
+        between=";",
     )
 
 

@@ -1,8 +1,8 @@
 """The points of a mixture: a polytope or, where shares may be absent, one for each set of components.
 
 Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
-(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components whose size is drawn
-first: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
+(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, of which each
+is as likely: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
 which keeps the uniform distribution.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,9 @@ class Simplex:
     def counts(self) -> tuple[int, ...]:
         """How many of those shares may be present, ascending; empty if there is no mixture."""
         total, rounding = self.mixture.total, ROUNDING * self.mixture.total
-        if (self.low > self.high + rounding)[self.must].any():
+        slack, least = self.mixture.slack, self.mixture.least
+        too_small = any(at is not None and slack < at < least - slack for at in self.held)
+        if too_small or (self.low > self.high + rounding)[self.must].any():
             return ()
         always = int((self.must & (self.high > 0.0)).sum())
         most = len(self.axes) if self.mixture.at_most is None or self.mixture.is_convex else self.mixture.at_most
@@ -205,7 +208,7 @@ class Simplex:
         return present
 
     def drawn(self, draw: tuple[int, int], count: int) -> Array:
-        """Random mixtures, (count, n): uniform, after the number of components.
+        """Random mixtures, (count, n): each set of components is as likely, and its mixtures are uniform.
 
         Args:
             draw: (seed, step) of the random numbers.
@@ -213,12 +216,13 @@ class Simplex:
         """
         n, moves = len(self.axes), MOVES * len(self.axes)
         numbers = uniforms(*draw, count * (1 + 2 * n + 3 * moves)).reshape(count, -1)
-        sizes = np.array(self.counts)[(numbers[:, 0] * len(self.counts)).astype(np.int64)]
+        weights = np.cumsum([comb(int(self.may.sum()), size) for size in self.counts])
+        sizes = np.array(self.counts)[np.searchsorted(weights / weights[-1], numbers[:, 0], side="right")]
         low, high = self.ends(self._chosen(numbers[:, 1 : n + 1], sizes))
-        weights = np.where(high > low, -np.log1p(-numbers[:, n + 1 : 2 * n + 1]), 0.0)
-        sums = weights.sum(axis=1, keepdims=True)
+        spacings = np.where(high > low, -np.log1p(-numbers[:, n + 1 : 2 * n + 1]), 0.0)
+        sums = spacings.sum(axis=1, keepdims=True)
         left = self.mixture.total - low.sum(axis=1, keepdims=True)
-        values: Array = low + left * weights / np.where(sums > 0.0, sums, 1.0)
+        values: Array = low + left * spacings / np.where(sums > 0.0, sums, 1.0)
         if not (values > high).any():
             return values
         values = shifted(values, low, high, self.mixture.total)

@@ -180,6 +180,8 @@ def _first_feasible(search: Search, feasible: Feasible, points: Array, count: in
     """The point, (d,), of the largest f~ among positions (k, d) that is feasible and free; or a random one of so many,
     if none is."""
     for attempt in range(ATTEMPTS):
+        if feasible.mixtures:
+            points = search.not_known(points)
         free = first_admitted(feasible, points, search.ucb(points), search.taken)
         if free is not None:
             return free
