@@ -6,7 +6,7 @@ import httpx
 from playwright.sync_api import Browser, expect
 
 from tests.page.studies import checked
-from tests.page.tabs import REFUSALS, accessible, tab
+from tests.page.tabs import REFUSALS, accessible, drawn, tab
 from tests.page.test_exclusions import add_parameter
 
 SOLVENTS = ("water", "ethanol", "glycerol")
@@ -43,13 +43,14 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
 def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in SOLVENTS]
     mixtures = [{"parameters": list(SOLVENTS)}]
-    definition = {"id": "blend", "direction": "maximize", "parameters": parameters, "mixtures": mixtures, "seed": 1}
+    definition = {"id": "sliced", "direction": "maximize", "parameters": parameters, "mixtures": mixtures, "seed": 1}
     checked(api.post("/v1/studies", json=definition))
     for _ in range(8):
-        (trial,) = checked(api.post("/v1/studies/blend/suggest", json={}))["trials"]
+        (trial,) = checked(api.post("/v1/studies/sliced/suggest", json={}))["trials"]
         value = 1.0 - (trial["parameters"]["water"] - 0.6) ** 2
-        checked(api.post("/v1/studies/blend/observe", json={"trial": trial["number"], "value": value}))
+        checked(api.post("/v1/studies/sliced/observe", json={"trial": trial["number"], "value": value}))
     with tab(browser, site) as page:
-        page.goto("/studies/blend")
-        expect(page.get_by_text("Hatched: the constraints do not allow it.")).to_be_visible()
+        page.goto("/studies/sliced")
+        drawn(page, "contour")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
         accessible(page)

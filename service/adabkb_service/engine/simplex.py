@@ -1,8 +1,8 @@
 """The points of a mixture: a polytope or, where shares may be absent, one for each set of components.
 
 Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
-(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, of which each
-is as likely: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
+(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, of which each is as
+likely: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
 which keeps the uniform distribution.
 """
 
