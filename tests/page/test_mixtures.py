@@ -52,5 +52,5 @@ def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: 
     with tab(browser, site) as page:
         page.goto("/studies/sliced")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
+        expect(page.locator("#contour-said")).to_contain_text("Other shares give way. Hatched: the constraints")
         accessible(page)
