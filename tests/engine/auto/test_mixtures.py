@@ -71,7 +71,7 @@ def flat(u: Array) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("objective", [slope, flat])
+@pytest.mark.parametrize("objective", [slope, pytest.param(flat, marks=pytest.mark.long)])
 def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], float]) -> None:
     """First points, search, end game and restarts, one by one and in batches, beside a failed point; none comes
     twice."""
@@ -126,6 +126,15 @@ def test_every_suggestion_is_a_mixture_beside_bounds_objectives_and_noise(config
         assert_is_mixture(space, suggestion.point)
         measured = [Measured(float(suggestion.point[0]), 0.0)] * len(config.metrics)
         state = auto.observe(suggestion.state, suggestion.point, slope(suggestion.point), 0.0, measured).state
+
+
+def test_restarts_suggest_mixtures() -> None:
+    state = auto.start(PLAIN, Config(), 3)
+    for step in range(41):
+        state = auto.observe(state, Slice(PLAIN, {}).drawn(1, step), 0.0).state
+    assert state.restarted_at is not None
+    for each in islice(auto.suggestions(state, np.zeros((0, 3))), 4):
+        assert_is_mixture(PLAIN, each.point)
 
 
 def formula(best: Array) -> Callable[[Array], float]:
