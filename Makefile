@@ -87,6 +87,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.costs
 	@$(BIN)/python -m benchmarks.outcomes.objectives
 	@$(BIN)/python -m benchmarks.outcomes.periodic
+	@$(BIN)/python -m benchmarks.outcomes.mixtures
 	@$(BIN)/python -m benchmarks.outcomes.reports
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report

@@ -17,6 +17,7 @@ from benchmarks.outcomes import (
     constraints,
     costs,
     metrics,
+    mixtures,
     objectives,
     periodic,
     priors,
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
     "transfer": transfer.benchmark,
     "costs": costs.benchmark,
     "periodic": periodic.benchmark,
+    "mixtures": mixtures.benchmark,
 }
 
 

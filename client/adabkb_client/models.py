@@ -200,6 +200,7 @@ class StudyInfo(StudySummary):
     updated_at: datetime
     stop: dict[str, Any] | None = None
     constraints: tuple[str, ...] = ()
+    mixtures: tuple[dict[str, Any], ...] = ()
     early_stopping: dict[str, Any] | None = None
     objectives: tuple[dict[str, Any], ...] = ()
     metrics: tuple[str, ...] = ()

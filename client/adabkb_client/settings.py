@@ -63,6 +63,19 @@ class PatienceRule(EarlyStoppingRule, total=False):
     """Improvements no larger than this do not count."""
 
 
+class Mixture(TypedDict, total=False):
+    """Parameters that are the shares of a whole: each a ``Float`` of 0 or more, and all together sum to the total."""
+
+    parameters: Required[Sequence[str]]
+    """The names of the shares."""
+    total: SupportsFloat
+    """What they sum to: 1 if absent."""
+    at_most: SupportsIndex | None
+    """How many of them may be above 0; None, the default: all."""
+    least: SupportsFloat
+    """A share is 0, or at least this: 0 if absent."""
+
+
 class OutcomeConstraint(TypedDict, total=False):
     """A bound, or two, that a metric of the results has to keep."""
 
@@ -125,6 +138,8 @@ class StudySettings(StudyChanges, total=False):
     """Standard deviation of a result, in the objective's units. None: it is learned."""
     constraints: Sequence[str]
     """What every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
+    mixtures: Sequence[Mixture]
+    """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | None
     """When to end a trial before its last step, by what it reports."""
     metrics: Sequence[str]

@@ -6,20 +6,22 @@ A choice may be any object, such as an estimator. The engine knows such choices 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
-from adabkb_client.plain import plain
+from adabkb_client.plain import finite, plain
 from adabkb_integrations.model import Array
 from adabkb_service.engine import axes as engine
-from adabkb_service.engine import dependence
+from adabkb_service.engine import dependence, shares
 from adabkb_service.engine import space as spaces
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 
 Declared = Float | Int | Ordinal | Categorical | Bool | Fixed
@@ -66,17 +68,24 @@ class Domain:
         return frozenset(name for name, choices in self.choices.items() if not _are_values(choices))
 
 
-def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequence[str] = ()) -> Domain:
+def domain_of(
+    declared: Mapping[str, Declared],
+    origin: str,
+    constraints: Sequence[str] = (),
+    mixtures: Sequence[Mapping[str, Any]] = (),
+) -> Domain:
     """Return the search space of declared parameters.
 
     Args:
         declared: the parameters by name.
         origin: the argument that they come from, for errors.
         constraints: on parameters whose choices, if they have some, are no objects.
+        mixtures: as a study has them.
 
     Raises:
         ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing
-            varies; a constraint cannot be read or satisfied; or a condition makes no sense.
+            varies; a constraint cannot be read or satisfied; a mixture has no points, or is of parameters that are no
+            shares; or a condition makes no sense.
     """
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
     found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
@@ -88,10 +97,39 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
             f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
             "function return a poor value where the other does not hold"
         )
-    _check(constraints, Domain(found, choices))
     context = _context(declared, origin, found)
-    found = replace(found, constraints=tuple(map(Constraint, constraints)), conditions=conditions, context=context)
+    found = replace(found, conditions=conditions, context=context, mixtures=_mixtures(mixtures))
+    _check_mixtures(found)
+    _check(constraints, Domain(found, choices))
+    found = replace(found, constraints=tuple(map(Constraint, constraints)))
     return Domain(found, choices)
+
+
+def _mixtures(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
+    """Mixtures as a study has them, as the engine has them."""
+    if isinstance(given, Mapping):
+        raise TypeError(f"mixtures must be a list of mixtures, such as [{dict(given)!r}]")
+    found = []
+    for index, each in enumerate(given):
+        known = {"parameters", "total", "at_most", "least"}
+        if not isinstance(each, Mapping) or not isinstance(each.get("parameters"), Sequence) or each.keys() - known:
+            raise TypeError(
+                f'mixtures[{index}] must be a dict such as {{"parameters": ["water", "ethanol"], "total": 1, '
+                f'"at_most": 2, "least": 0.05}}, of which all but the parameters may be left out, not {each!r}'
+            )
+        total, least = finite("total", each.get("total", 1.0)), finite("least", each.get("least", 0.0))
+        at_most = each.get("at_most")
+        if total <= 0.0 or least < 0.0 or (at_most is not None and operator.index(at_most) < 1):
+            raise ValueError(f"mixtures[{index}]: total and at_most must be positive, and least 0 or more")
+        found.append(Mixture(tuple(each["parameters"]), total, at_most, least))
+    return tuple(found)
+
+
+def _check_mixtures(space: spaces.Space) -> None:
+    conditional = {each.parameter for each in space.conditions}
+    for place, sentence in shares.faults(space.mixtures, space.parameters, space.context, conditional):
+        at = "".join(f"[{part!r}]" for part in place)
+        raise ValueError(f"mixtures{at}: {sentence}")
 
 
 def _context(declared: Mapping[str, Declared], origin: str, space: spaces.Space) -> frozenset[str]:
@@ -163,7 +201,7 @@ def _check(constraints: Sequence[str], domain: Domain) -> None:
         raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
     known = [each for each in domain.space.parameters if each.name not in domain.indexed]
     objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
-    for index, sentence in faults(constraints, known).items():
+    for index, sentence in faults(constraints, known, domain.space.mixtures).items():
         raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
 
 

@@ -36,6 +36,8 @@ CONDITIONAL: list[dict[str, Any]] = [
     {"name": "optimizer", "kind": "categorical", "choices": ["sgd", "adam"]},
     {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"optimizer": ["sgd"]}},
 ]
+SHARES = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("water", "ethanol", "glycerol")]
+MIXTURE = {"parameters": ["water", "ethanol", "glycerol"], "at_most": 2, "least": 0.1}
 METRICS = {"metrics": ["size"], "outcome_constraints": [{"metric": "latency_ms", "upper": 20}]}
 OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", "direction": "minimize"}]
 POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
@@ -66,6 +68,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
     ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),
+    ("POST", "/v1/studies", {"id": "gel", **DEFINITION, "parameters": SHARES, "mixtures": [MIXTURE]}),
 ]
 
 

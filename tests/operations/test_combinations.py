@@ -3,6 +3,7 @@ refused. The studies are drawn by seed."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -27,6 +28,7 @@ GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow"]}
 COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
 PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
+SHARES = ("resin", "filler", "solvent")
 METRIC = "price"
 OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
 FEATURES: dict[str, dict[str, Any]] = {
@@ -42,6 +44,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "prior": {"prior": {"angle": {"around": 350, "width": 30}, "glue": {"weights": {"fast": 3}}}},
     "cost": {"cost": "told"},
     "per cost": {"cost": "told", "per_cost": True},
+    "mixtures": {"mixtures": [{"parameters": ["resin", "filler", "solvent"], "at_most": 2, "least": 0.1}]},
     "noise": {"noise_std": 0.1},
     "stop": {"stop": {"no_gain_for": 50}},
     "fixed": {},
@@ -76,6 +79,8 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["angle"]["periodic"] = True
     if "context" in features:
         parameters["humidity"] = HUMIDITY
+    if "mixtures" in features:
+        parameters |= {name: {"name": name, "kind": "float", "low": 0, "high": 1} for name in SHARES}
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
     fields: dict[str, Any] = {"direction": "minimize"}
@@ -132,10 +137,13 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 
 
 def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
-    """A point is one of the study's space, has some values, and is below the end of a periodic parameter."""
+    """A point is one of the study's space, has some values, and is below the end of a periodic parameter; its shares
+    sum to 1 to the last digit."""
     space = definition_of(row(running, "s").definition).space()
     assert space.problems(point) == {}
-    assert space.violated(point) == []
+    assert space.admits(point)
+    if space.mixtures:
+        assert sum(Fraction(str(point[name])) for name in SHARES) == 1
     assert held.items() <= point.items()
     assert point["angle"] < (360.0 if space.axes[0] == PERIODIC else 361.0)
 
@@ -146,6 +154,7 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
         return
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
+    value += (point.get("resin", 0.6) - 0.6) ** 2
     price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
     reports = {"patience", "median"} & set(features)
     if reports and report(running, "s", number, (1, value + 1.0), (2, value)).view.stop:

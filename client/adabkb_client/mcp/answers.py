@@ -56,6 +56,7 @@ class InfoAnswer(StatusAnswer):
     objectives: NotRequired[list[dict[str, Any]]]
     parameters: list[dict[str, Any]]
     constraints: NotRequired[list[str]]
+    mixtures: NotRequired[list[dict[str, Any]]]
     metrics: NotRequired[list[str]]
     outcome_constraints: NotRequired[list[dict[str, Any]]]
     prior: NotRequired[dict[str, Any]]
@@ -233,6 +234,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         direction=study.direction,
         objectives=list(study.objectives),
         constraints=list(study.constraints),
+        mixtures=list(study.mixtures),
         metrics=list(study.metrics),
         outcome_constraints=list(study.outcome_constraints),
         prior=study.prior,

@@ -64,6 +64,10 @@ class Changing:
             list[str] | None,
             Field(description='what every point satisfies, such as "x + y <= 1" or "not (kind == \'a\' and x > 2)"'),
         ] = None,
+        mixtures: Annotated[
+            list[definition.Mixture] | None,
+            Field(description="shares of a whole, such as the components of a formula, which sum to a total"),
+        ] = None,
         budget: Annotated[definition.Count | None, Field(description="evaluations at most; no limit if absent")] = None,
         noise_std: Annotated[
             definition.Positive | None,
@@ -100,6 +104,7 @@ class Changing:
             "metrics": metrics,
             "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
             "constraints": constraints,
+            "mixtures": mixtures and [each.given() for each in mixtures],
             "budget": budget,
             "noise_std": noise_std,
             "tolerance": tolerance,

@@ -55,6 +55,15 @@ class FloatParameter(Part):
         )
 
 
+class Mixture(Part):
+    """Parameters that are the shares of a whole."""
+
+    parameters: Annotated[list[str], Field(min_length=2, description="float parameters with low at 0 or more")]
+    total: Annotated[Positive, Field(description="what they sum to")] = 1.0
+    at_most: Annotated[Count | None, Field(description="how many of them may be above 0; all if absent")] = None
+    least: Annotated[float, Field(ge=0, allow_inf_nan=False, description="each is 0, or at least this")] = 0.0
+
+
 class IntParameter(Part):
     """A whole number from low to high."""
 

@@ -72,6 +72,7 @@ def _definition(info: StudyInfo) -> str:
     lines = [f"- Goal: {goal}"]
     settings = {
         "Constraints": list(info.constraints),
+        "Mixtures": list(info.mixtures),
         "Metrics": list(info.metrics),
         "Outcome constraints": list(info.outcome_constraints),
         "Stop": info.stop,

@@ -16,6 +16,7 @@ from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import finite, plain
 from adabkb_client.progress import Progress, Standing
 from adabkb_client.result import Expected
+from adabkb_client.settings import Mixture
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
@@ -39,6 +40,9 @@ class Options(TypedDict, total=False):
     constraints: Sequence[str]
     """What every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the grammar of a
     study's. Choices in constraints are texts, numbers, booleans, None or lists of these."""
+    mixtures: Sequence[Mixture]
+    """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``, which sum to
+    1 or another ``total``."""
     prior: Mapping[str, Belief] | None
     """Where the optimum is thought to be, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log scale,
     ``{"around": 128, "width": 64}`` on a linear one, ``{"weights": {"adam": 3}}`` of choices. The search begins there;
@@ -80,7 +84,8 @@ def minimize(
         TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
             something that is no number.
         ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, a constraint
-            cannot be read or satisfied, a condition makes no sense, or a belief does not fit its parameter.
+            cannot be read or satisfied, a mixture has no points, a condition makes no sense, or a belief does not
+            fit its parameter.
         Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
             callback.
     """
@@ -108,6 +113,7 @@ class Search:
         seed: SupportsIndex | None = None,
         noise_std: SupportsFloat | None = None,
         constraints: Sequence[str] = (),
+        mixtures: Sequence[Mixture] = (),
         prior: Mapping[str, Belief] | None = None,
         context: Context = None,
         callbacks: Sequence[Callback] = (),
@@ -130,7 +136,7 @@ class Search:
         self._failures_in_a_row = 0
         self._stopped = False
         check_catch(catch)
-        self._domain = _domain(space, constraints)
+        self._domain = _domain(space, constraints, mixtures)
         self._context = context
         if context is None and self._domain.space.context:
             names = ", ".join(sorted(self._domain.space.context))
@@ -215,11 +221,11 @@ class Search:
         return Standing(len(self.trials), failed, self.best.value if self.best else None)
 
 
-def _domain(space: Mapping[str, Parameter], constraints: Sequence[str]) -> Domain:
+def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures: Sequence[Mixture]) -> Domain:
     if not isinstance(space, Mapping):
         raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
     to_wire(space)  # refuses other kinds, and what is not finite
-    return domain_of(space, "space", constraints)
+    return domain_of(space, "space", constraints, mixtures)
 
 
 def _at_least(name: str, number: SupportsIndex, least: int) -> int:

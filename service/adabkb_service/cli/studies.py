@@ -77,7 +77,16 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
         lines.append(f"constraints: {', '.join(found['constraints'])}")
+    lines += map(_mixture, found.get("mixtures", []))
     show(found, "\n".join(lines), as_json=as_json)
+
+
+def _mixture(mixture: dict[str, Any]) -> str:
+    """A mixture in words."""
+    most, least = mixture.get("at_most"), mixture.get("least")
+    many = "" if most is None else f", at most {most} above 0"
+    few = f", each 0 or at least {least:.10g}" if least else ""
+    return f"mixture: {' + '.join(mixture['parameters'])} = {mixture['total']:.10g}{many}{few}"
 
 
 def pause(server: Server, study: StudyId, as_json: AsJson = False) -> None:

@@ -14,6 +14,7 @@ from adabkb_service.contract.cost import Budget, CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
+from adabkb_service.contract.mixtures import Mixtures
 from adabkb_service.contract.objectives import Objective
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.prior import Beliefs
@@ -228,6 +229,7 @@ class Study(StudySummary):
         Field(exclude_if=not_, description="by parameter, the value of points from before it was added to the space"),
     ] = {}
     constraints: list[str] = Field(default_factory=list)
+    mixtures: Mixtures = []
     budget: Budget | None
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(exclude_if=not_)] = False

@@ -15,6 +15,7 @@ from adabkb_service.engine.space import Space
 
 NEEDS_AUTO = "cannot be used by this algorithm, which recommends evaluated points only; the profile auto can use it"
 IS_FIXED = "is a fixed parameter, which has one value; leave it out"
+NOT_ALL_SHARES = "is a share of a mixture; give all its shares, or none"
 IS_CONTEXT = "is a context parameter, which is not chosen; leave it out"
 
 Baseline = Annotated[
@@ -39,6 +40,12 @@ def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: S
     if not isinstance(algorithm, AutoProfile):
         raise PydanticCustomError("baseline", NEEDS_AUTO)
     problems = {**space.problems(baseline, partial=True), **_not_chosen(baseline, parameters)}
+    for mixture in space.mixtures:
+        given = [name for name in mixture.names if name in baseline and name not in problems]
+        if given and len(given) < len(mixture.names):
+            problems |= dict.fromkeys(given, NOT_ALL_SHARES)
+        elif given and (fault := mixture.fault(baseline)):
+            problems[given[0]] = f"is a share of a mixture ({mixture}): the shares {fault}"
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("baseline", "{what}", {"what": what}), "loc": (name,), "input": None}
         for name, what in problems.items()

@@ -35,7 +35,9 @@ class StoredDefinition(StudyDefinition):
         space = super().space()
         if self.space_version == 1:
             return space
-        return EditedSpace(space.parameters, space.constraints, space.conditions, space.context, self.defaults)
+        return EditedSpace(
+            space.parameters, space.constraints, space.conditions, space.context, space.mixtures, self.defaults
+        )
 
 
 def is_edited(stored: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ from adabkb_service.contract.cost import Budget, CostBudget, CostSource, incompa
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
+from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
 from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
@@ -104,6 +105,7 @@ class StudyDefinition(Body):
         ),
         SPARING,
     ] = Field(default_factory=list)
+    mixtures: Mixtures = Field(default_factory=list)
     budget: Budget | None = None
     seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
     noise_std: Annotated[
@@ -209,6 +211,14 @@ class StudyDefinition(Body):
             check_constraints(constraints, axes, has_all_values=not cls.may_be_edited)
         return constraints
 
+    @field_validator("mixtures")
+    @classmethod
+    def _are_of_shares(cls, mixtures: Mixtures, info: ValidationInfo) -> Mixtures:
+        parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        if mixtures and parameters is not None and algorithm is not None:
+            check_mixtures(mixtures, parameters, algorithm)
+        return mixtures
+
     @field_validator("stop")
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
@@ -265,7 +275,7 @@ class StudyDefinition(Body):
     def _fits_parameters_and_algorithm(cls, baseline: Baseline, info: ValidationInfo) -> Baseline:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if baseline and parameters is not None and algorithm is not None:
-            check_baseline(baseline, parameters, _space(parameters), algorithm)
+            check_baseline(baseline, parameters, _space(parameters, (), info.data.get("mixtures") or ()), algorithm)
         return baseline
 
     @field_validator("transfer_from")
@@ -300,12 +310,12 @@ class StudyDefinition(Body):
 
     def space(self) -> Space:
         """The engine's search space."""
-        return _space(self.parameters, tuple(map(Constraint, self.constraints)))
+        return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
         """What is wrong with the constraints together, by their numbers; empty if a feasible point is found. It may
         take some seconds of a processor, so no validation waits for it."""
-        return exclusions(_space(self.parameters, tuple(map(Constraint, self.constraints)))) if self.constraints else {}
+        return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config:
         """The configuration of the engine."""
@@ -330,6 +340,9 @@ class StudyDefinition(Body):
         return 1.0 if direction == "maximize" else -1.0
 
 
-def _space(parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = ()) -> Space:
-    axes = tuple(parameter.axis() for parameter in parameters)
-    return Space(axes, constraints, conditions.conditions(parameters), frozenset(context.context_of(parameters)))
+def _space(
+    parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = (), mixtures: Sequence[Mixture] = ()
+) -> Space:
+    axes, known = tuple(parameter.axis() for parameter in parameters), frozenset(context.context_of(parameters))
+    shares = tuple(mixture.of_engine() for mixture in mixtures)
+    return Space(axes, constraints, conditions.conditions(parameters), known, shares)

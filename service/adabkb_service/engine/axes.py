@@ -61,8 +61,9 @@ class FloatAxis:
         return (math.log(self.low), math.log(self.high)) if self.scale == "log" else (self.low, self.high)
 
     @cached_property
-    def _decimals(self) -> int:
-        """Decimal places of the grid: its step is 1e-12 of the range, or the rounding error at the bounds if larger."""
+    def decimals(self) -> int:
+        """Decimal places of the grid of a linear scale: its step is 1e-12 of the range, or the rounding error at the
+        bounds if that is larger."""
         step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
         return -math.ceil(math.log10(max(step, noise)))
@@ -76,7 +77,7 @@ class FloatAxis:
         # Written so that neither the difference of huge bounds nor the product can overflow.
         low, high = self.raw_bounds
         value = low * (1.0 - u) + high * u
-        on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self._decimals)
+        on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self.decimals)
         return self.canonical(min(max(on_grid, self.low), self.high))
 
     def canonical(self, value: float) -> float:

@@ -20,7 +20,7 @@ class EditedSpace(Space):
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
         """As in ``Space``: defaults for what a point lacks, and None if it is no point of this version."""
         point = self.completed(parameters)
-        if self.problems(point) or self.violated(point):
+        if self.problems(point) or not self.admits(point):
             return None
         fixed = {each.name: each.value for each in self.parameters if isinstance(each, Fixed)}
         values = {name: value for name, value in fixed.items() if self.is_active(name, point)} | point

@@ -13,6 +13,7 @@ from adabkb_service.engine.constraints.grammar import Fault
 from adabkb_service.engine.feasible import TRIED, Feasible
 from adabkb_service.engine.magnitudes import is_numeric
 from adabkb_service.engine.memberships import misfit, without_numbers
+from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
@@ -21,14 +22,17 @@ CONFLICT_WORK = 200_000_000
 """Beyond this, as ``Feasible.work`` counts it, constraints are named together of which some could be left out."""
 
 
-def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int, str]:
+def faults(
+    texts: Sequence[str], parameters: Iterable[Axis | Fixed], mixtures: tuple[Mixture, ...] = ()
+) -> dict[int, str]:
     """What is wrong with constraints, by their numbers; empty if a feasible point is found.
 
     Constraints that are wrong by themselves come first. If there are none but no feasible point is found, each of those
     that exclude all points together is at fault; without any one of them there are feasible points.
     """
     known = tuple(parameters)
-    return incompatible(texts, known) or exclusions(Space(known, tuple(map(Constraint, texts))))
+    space = Space(known, tuple(map(Constraint, texts)), mixtures=mixtures)
+    return incompatible(texts, known) or exclusions(space)
 
 
 def incompatible(

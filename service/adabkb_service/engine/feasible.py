@@ -1,4 +1,4 @@
-"""The feasible points of a slice of the space: those that satisfy all constraints.
+"""The feasible points of a slice of the space: those that satisfy all constraints, and are of its mixtures.
 
 Interval arithmetic covers them with boxes. Random feasible points come from these boxes by rejection; where few of
 them are feasible, from a hit-and-run walk.
@@ -23,6 +23,7 @@ from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.cover import NARROWEST, Cover, cover
 from adabkb_service.engine.magnitudes import beginning, bins_between, moved_to_values
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.simplex import Simplex, simplex
 from adabkb_service.engine.space import Fixed, Space
 
 Array = NDArray[np.float64]
@@ -45,7 +46,9 @@ EXACTLY = 4096
 EXACT_WORK = 2_000_000
 """... and the largest number of points that are looked at exactly, times the size of the constraints."""
 SALT = 1 << 60
-"""Keeps random numbers apart from those of the search, which has the same seeds and steps."""
+"""Keeps random numbers apart from those of the search, which has the same seeds and steps, ..."""
+SALT_OF_MIXTURES = 1 << 61
+"""... and those of mixtures from both."""
 SECTIONS = 16
 """Of a way to the boundary that are looked at together."""
 
@@ -65,7 +68,19 @@ class Feasible:
     def admits(self, point: Array) -> bool:
         """Whether a point (d,) satisfies the constraints, exactly: by the parameters that are handed out for it."""
         parameters = {**self.space.decode(point), **self.fixed}
-        return not self.space.violated(parameters)
+        return self.space.admits(parameters)
+
+    @cached_property
+    def mixtures(self) -> tuple[Simplex, ...]:
+        """Of the space, with the shares that are fixed."""
+        return tuple(simplex(self.space, each, self.fixed) for each in self.space.mixtures)
+
+    def moved(self, positions: Array) -> Array:
+        """Positions (k, d) moved to values of the listed axes, into the slice and to the nearest mixtures."""
+        found = self._at_values(positions)
+        for mixture in self.mixtures:
+            found = mixture.moved(found)
+        return self.space.with_inactive_at_rest(found)
 
     def mask(self, positions: Array) -> Bools:
         """(k,) which positions (k, d) satisfy the constraints, up to rounding."""
@@ -73,6 +88,8 @@ class Feasible:
         found = np.ones(len(positions), dtype=np.bool_)
         for constraint in self.space.constraints:
             found &= constraint.hold_at(columns)
+        for mixture in self.mixtures:
+            found &= mixture.holds(positions)
         return found
 
     def slack(self, positions: Array) -> Array:
@@ -89,16 +106,23 @@ class Feasible:
         found = np.ones(len(lows), dtype=np.bool_)
         for constraint in self.space.constraints:
             found &= constraint.may_hold(extents)
+        for mixture in self.mixtures:
+            found &= mixture.may_hold(lows, highs)
         return found
 
     def exact(self, position: Array) -> Array:
         """The point (d,) that a position stands for."""
         found: Array = np.where(self.free, self.space.snap(position[None])[0], self.coordinates)
+        for mixture in self.mixtures:
+            shares = mixture.exact(mixture.projected(mixture.values(found[None]))[0])
+            found[list(mixture.axes)] = [axis.encode(shares[axis.name]) for axis in mixture.shares]
         return found
 
     @property
     def is_empty(self) -> bool:
         """Whether it is proved that there is no feasible point."""
+        if any(mixture.is_empty for mixture in self.mixtures):
+            return True
         return not len(self.points if self.is_listed else self.cover.lows)
 
     @cached_property
@@ -150,13 +174,15 @@ class Feasible:
     @cached_property
     def anchors(self) -> Array:
         """(a, d) feasible points, exactly, about ``ANCHORS`` of them. None if none was found."""
+        if any(mixture.is_empty for mixture in self.mixtures):
+            return np.zeros((0, self.space.dimension))
         if self.is_listed:
             return self._admitted(self._candidates(self.points))[:ANCHORS]
         lows, highs, _ = self.cover
         found, exactly = self._drawn
         if not len(lows) or len(found) == ANCHORS:
             return found
-        corners = self._candidates(self._at_values(np.concatenate([(lows + highs) / 2.0, lows, highs])))
+        corners = self._candidates(self.moved(np.concatenate([(lows + highs) / 2.0, lows, highs])))
         found = np.concatenate([found, self._admitted(corners[: self._most_exactly - exactly])])[:ANCHORS]
         if not len(found):
             return found
@@ -169,8 +195,9 @@ class Feasible:
     def _drawn(self) -> tuple[Array, int]:
         """(a, d) random feasible points of the cover, at most ``ANCHORS``; and how many were looked at exactly."""
         found, exactly = np.zeros((0, self.space.dimension)), 0
+        at_once = AT_ONCE if self.space.constraints else ANCHORS
         for step in range(TRIED // AT_ONCE if len(self.cover.lows) else 0):
-            candidates = self._candidates(self._scattered((0, step), AT_ONCE))[: self._most_exactly - exactly]
+            candidates = self._candidates(self._scattered((0, step), at_once))[: self._most_exactly - exactly]
             exactly += len(candidates)
             found = np.concatenate([found, self._admitted(candidates)])[:ANCHORS]
             if len(found) == ANCHORS:
@@ -211,11 +238,11 @@ class Feasible:
         for _ in range(rounds):
             lengths = low[:, None] + width[:, None] * (np.arange(SECTIONS) + 1.0) / SECTIONS
             tried = (inside[:, None] + lengths[:, :, None] * way[:, None]).reshape(-1, way.shape[1])
-            holds = self.mask(self._at_values(tried)).reshape(lengths.shape)
+            holds = self.mask(self.moved(tried)).reshape(lengths.shape)
             count = np.where(holds.all(axis=1), SECTIONS, holds.argmin(axis=1))
             low += width * count / SECTIONS
             width = np.where(count == SECTIONS, 0.0, width / SECTIONS)
-        return self._at_values(inside + low[:, None] * way)
+        return self.moved(inside + low[:, None] * way)
 
     def _candidates(self, positions: Array) -> Array:
         """Those of positions (k, d) that are feasible up to rounding; enough of them."""
@@ -234,7 +261,11 @@ class Feasible:
         sizes = np.log(np.where(highs > lows, highs - lows, 1.0)).sum(axis=1)
         shares = np.cumsum(np.exp(sizes - sizes.max()))
         which = np.minimum(np.searchsorted(shares, draws[:, d] * shares[-1]), len(lows) - 1)
-        return self._at_values(lows[which] + (highs[which] - lows[which]) * draws[:, :d])
+        found = self._at_values(lows[which] + (highs[which] - lows[which]) * draws[:, :d])
+        for number, mixture in enumerate(self.mixtures):
+            shares = mixture.drawn((draw[0] ^ (SALT_OF_MIXTURES + number), draw[1]), count)
+            found = mixture.put(found, shares)
+        return self.space.with_inactive_at_rest(found)
 
     def _walked(self, positions: Array, draw: tuple[int, int]) -> Array:
         """Hit-and-run walks from feasible positions (k, d): along a random line, to a random position of the cube, or
@@ -253,7 +284,7 @@ class Feasible:
             waiting = np.ones(k, dtype=np.bool_)
             for attempt in range(SHRINKS):
                 length = low + (high - low) * step[:, 2 * d + attempt]
-                trial = self._at_values(np.clip(positions + length[:, None] * line, 0.0, 1.0))
+                trial = self.moved(np.clip(positions + length[:, None] * line, 0.0, 1.0))
                 holds = waiting & self.mask(trial)
                 after[holds] = trial[holds]
                 waiting &= ~holds
@@ -305,6 +336,8 @@ class Feasible:
             one_may, one_surely = constraint.compared(extents)
             may &= one_may
             surely &= one_surely
+        for mixture in self.mixtures:
+            may &= mixture.may_hold(lows, highs)
         return may, surely
 
     def _columns(self, positions: Array) -> dict[str, AxisColumn]:
@@ -319,8 +352,9 @@ class Feasible:
 
     @cached_property
     def size(self) -> int:
-        """The number of values and operations in the constraints."""
-        return sum(constraint.size for constraint in self.space.constraints)
+        """The number of values and operations in the constraints, and of shares."""
+        shares = sum(len(mixture.names) for mixture in self.space.mixtures)
+        return sum(constraint.size for constraint in self.space.constraints) + shares
 
     @cached_property
     def _of_numbers(self) -> list[Constraint]:

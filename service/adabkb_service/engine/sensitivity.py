@@ -7,6 +7,7 @@ With coordinates independent and uniform in the unit cube, and all variances ove
 
 An integer or a choice weighs as much as its bin, and a log scale is uniform in the logarithm. Where a parameter is
 inactive m does not vary with it: what is active in a small part of the space explains little of the whole.
+Where shares of a mixture vary, the mean is that of the nearest mixture: other shares give way.
 There is no closed form:
 the kernel of ``auto`` is no product over the axes, and its outputs are warped. So both are estimated by pick-freeze
 (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. Their spread is the standard error.

@@ -65,8 +65,8 @@ class Slice:
 
     @cached_property
     def feasible(self) -> Feasible | None:
-        """Which of the points satisfy the constraints; None if there are no constraints."""
-        return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.constraints else None
+        """Which of the points satisfy the constraints and are of the mixtures; None if there are neither."""
+        return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.is_restricted else None
 
     def drawn(self, seed: int, step: int) -> Array:
         """A random feasible point, (d,)."""
@@ -75,12 +75,18 @@ class Slice:
         return self.exact(uniforms(seed, step, self.space.dimension))
 
     def put(self, positions: Array) -> Array:
-        """Positions (k, d) moved into the slice along the fixed axes."""
-        return self.space.with_inactive_at_rest(np.where(self.free, positions, self._coordinates))
+        """Positions (k, d) moved into the slice: along the fixed axes, and to the nearest mixtures."""
+        found = self.space.with_inactive_at_rest(np.where(self.free, positions, self._coordinates))
+        if self.space.mixtures and self.feasible is not None:
+            for mixture in self.feasible.mixtures:
+                found = mixture.moved(found)
+        return found
 
     def exact(self, position: Array) -> Array:
         """The point (d,) that a position stands for: its fixed coordinates are those of the values as they are given,
         which may be finer than what a position is decoded to."""
+        if self.space.mixtures and self.feasible is not None:
+            return self.feasible.exact(position)
         found: Array = self.put(self.space.rounded(position[None]))[0]
         return found
 

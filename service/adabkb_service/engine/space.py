@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.axes import Axis, Value, identity
 from adabkb_service.engine.conditions import Activity, Condition, needs_of
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.wording import brief, listed, nearest
 
 Array = NDArray[np.float64]
@@ -48,6 +49,8 @@ class Space:
     conditions: tuple[Condition, ...] = ()
     context: frozenset[str] = frozenset()
     """Names of the parameters that are not chosen but known, each active everywhere."""
+    mixtures: tuple[Mixture, ...] = ()
+    """Shares that sum to a total, each of one mixture and active everywhere."""
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -69,6 +72,12 @@ class Space:
     def dimension(self) -> int:
         """d, the number of axes."""
         return len(self.axes)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether not all points of the product of the axes are points of the space, for other reasons than
+        conditions."""
+        return bool(self.constraints or self.mixtures)
 
     @property
     def is_finite(self) -> bool:
@@ -120,6 +129,15 @@ class Space:
     def with_inactive_at_rest(self, positions: Array) -> Array:
         """Positions (k, d) with the inactive axes at rest."""
         return self.activity.with_inactive_at_rest(positions)
+
+    def unmixed(self, parameters: Mapping[str, Any]) -> dict[int, str]:
+        """The mixtures, by their numbers, that a valid point with all its parameters is none of, and why."""
+        faults = ((index, each.fault(parameters)) for index, each in enumerate(self.mixtures))
+        return {index: fault for index, fault in faults if fault is not None}
+
+    def admits(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a valid point with all its parameters satisfies the constraints and is of the mixtures."""
+        return not self.violated(parameters) and not self.unmixed(parameters)
 
     def snap(self, positions: Array) -> Array:
         """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""

@@ -16,6 +16,7 @@ from adabkb_service.engine.answers import CellBox, Recommendation
 from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
+from adabkb_service.engine.simplex import given_way
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
@@ -217,7 +218,8 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Non
     results = model.policy.report(model.state).observations
     if results < FEWEST_RESULTS:
         return results, None
-    return results, sensitivity(partial(model.policy.mean, model.of(metric)[0]), model.dataset.space)
+    whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
+    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space)
 
 
 def validation(model: Model, metric: str | None) -> Validated:
@@ -299,7 +301,8 @@ def _untried(model: Model) -> dict[str, list[Any]]:
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
     """Predictions along some axes, up to so many values of each, through the recommended point (the middle of the
-    space before the first result), moved to where these axes are active; ``at`` has other positions, by axis."""
+    space before the first result), moved to where these axes are active; ``at`` has other positions, by axis. Other
+    shares of a mixture give way."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())
@@ -307,7 +310,8 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     positions = [along(space.axes[axis], points) for axis in axes]
     values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
     results = model.policy.report(model.state).observations
-    predictions = model.predict(space.with_inactive_at_rest(grid(base, axes, positions)))
+    moved = given_way(space, grid(base, axes, positions), axes)
+    predictions = model.predict(space.with_inactive_at_rest(moved))
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
 from adabkb_service.operations.records import Found, Records
@@ -157,7 +158,7 @@ class Overview:
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
-        """Which points of the slice along two parameters do not keep the constraints, in its order.
+        """Which points of the slice along two parameters do not keep the constraints or are no mixtures, in its order.
 
         Raises:
             StudyNotFound: there is no such study.
@@ -167,7 +168,8 @@ class Overview:
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
         points = product(*(axis.values for axis in found.axes))
-        return [bool(space.violated({**found.at, **dict(zip(names, point, strict=True))})) for point in points]
+        whole = [{**found.at, **dict(zip(names, point, strict=True))} for point in points]
+        return [not space.admits(point) for point in with_shares_given_way(space, whole, names)]
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
         """The trials that were leased last, by number.

@@ -8,6 +8,7 @@ from pydantic import MISSING
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
+from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
     BoolParameter,
     CategoricalParameter,
@@ -90,6 +91,8 @@ def belief(known: Belief | None) -> str:
 def rules(study: Study) -> Iterator[tuple[str, str]]:
     """What a study aims at and what it keeps to, each with its name."""
     yield "Goal", _goal(study)
+    for mixture in study.mixtures:
+        yield "Mixture", _mixture(mixture)
     for name in measured(study)[len(study.objectives) :]:
         yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
     if study.per_cost:
@@ -110,6 +113,12 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         yield "Pauses itself", f"after {study.failure_limit} failures in a row"
     if study.space_version:
         yield "Space", f"edited; version {study.space_version}"
+
+
+def _mixture(mixture: Mixture) -> str:
+    most = "" if mixture.at_most is None else f", at most {mixture.at_most} of them above 0"
+    least = f", each 0 or at least {shown(mixture.least)}" if mixture.least else ""
+    return f"{' + '.join(mixture.parameters)} = {shown(mixture.total)}{most}{least}"
 
 
 def _goal(study: Study) -> str:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.simplex import simplex
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
@@ -39,14 +42,18 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
 
 
 def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """As ``checked_point``, for a point that has to satisfy the constraints of the study.
+    """As ``checked_point``, for a point that has to satisfy the constraints of the study, with shares that are of its
+    mixtures.
 
     Raises:
         Invalid: also if it does not.
     """
     point = checked_point(space, parameters, pointer)
-    if violated := space.violated(point):
-        raise Invalid([FieldError(pointer, _violates(space, index), "constraint_violated") for index in violated])
+    faults = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
+    for index, fault in space.unmixed(point).items():
+        faults.append(FieldError(pointer, f"{_shares(space, index)} {fault}", "mixture_violated"))
+    if faults:
+        raise Invalid(faults)
     return point
 
 
@@ -64,7 +71,29 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     problems = space.problems(fixed, partial=True)
     if problems:
         raise _invalid(problems, pointer)
-    return {axis.name: canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
+    found = {axis.name: canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
+    return {**found, **_last_shares(space, found, pointer)}
+
+
+def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
+    """By name the shares that those that are fixed leave to the only other one of their mixture.
+
+    Raises:
+        Invalid: they leave it no share.
+    """
+    found, faults = {}, []
+    for index, mixture in enumerate(space.mixtures):
+        others = [name for name in mixture.names if name not in fixed]
+        if len(others) != 1:
+            continue
+        left = simplex(space, mixture, fixed)
+        if left.is_empty:
+            faults.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
+            continue
+        found[others[0]] = left.exact(left.projected(np.zeros((1, len(mixture.names))))[0])[others[0]]
+    if faults:
+        raise Invalid(faults)
+    return found
 
 
 def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> dict[str, Any]:
@@ -112,6 +141,12 @@ def check_slice(within: Slice, pointer: str) -> None:
     Raises:
         Invalid: none is found.
     """
+    if within.feasible is not None:
+        empty = [index for index, each in enumerate(within.feasible.mixtures) if each.is_empty]
+        if empty:
+            raise Invalid(
+                [FieldError(pointer, _leaves_none(within.space, index), "mixture_violated") for index in empty]
+            )
     if within.feasible is not None and (indices := conflict(within.feasible)):
         raise Invalid(
             [
@@ -123,6 +158,18 @@ def check_slice(within: Slice, pointer: str) -> None:
 
 def _violates(space: Space, index: int) -> str:
     return f"violates the study's constraint {index}, {space.constraints[index].text}; give a point that satisfies it"
+
+
+def _shares(space: Space, index: int) -> str:
+    return f"has shares of the study's mixture {index} ({space.mixtures[index]}) that"
+
+
+def _leaves_none(space: Space, index: int) -> str:
+    mixture = space.mixtures[index]
+    return (
+        f"leaves no shares of the study's mixture {index} ({mixture}), which sum to {mixture.total:.10g}; give other "
+        "values"
+    )
 
 
 def _satisfies(space: Space, index: int) -> str:

@@ -146,6 +146,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         defaults=definition.defaults,
         algorithm=definition.algorithm,
         constraints=definition.constraints,
+        mixtures=definition.mixtures,
         budget=row.budget if definition.cost_budget is None else definition.budget,
         cost=definition.cost,
         per_cost=definition.per_cost,

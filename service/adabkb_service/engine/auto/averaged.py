@@ -291,6 +291,7 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
             form.smooth,
             NOISE_PRIOR,
             domain.periodic,
+            domain.spreads,
         )
         if few:
             found.append(_Fit(warped, evidence, prior.parameters(), 0.0))

@@ -4,7 +4,7 @@ One parameter after the other is put back to its value in the baseline, the one 
 as the point stays as good. It is as good if the lower end of its 90% interval is no more than a tolerance below that of
 the recommended point: so a point that the model knows little of does not take its place. The tolerance is the largest
 of what the study declares, the standard deviation at the recommended point, and ``SHARE`` of the way from the ``WORSE``
-quantile of the results to the best one.
+quantile of the results to the best one. The shares of a mixture go back together.
 """
 
 from __future__ import annotations
@@ -83,10 +83,17 @@ def _changed(point: Array, baseline: Mapping[int, float], within: Slice) -> list
     return [axis for axis, at in baseline.items() if active[axis] and point[axis] != at]
 
 
+def _together(within: Slice, axis: int) -> tuple[int, ...]:
+    """The axes that are put back with one: all shares of a mixture."""
+    mixtures = within.feasible.mixtures if within.feasible is not None else ()
+    return next((mixture.axes for mixture in mixtures if axis in mixture.axes), (axis,))
+
+
 def _put_back(point: Array, axis: int, baseline: Mapping[int, float], within: Slice) -> Array:
     """A point, (d,), with the baseline's value along an axis, and along those that become active by it."""
     activity, moved = within.space.activity, point.copy()
-    moved[axis] = baseline[axis]
+    for each in _together(within, axis):
+        moved[each] = baseline[each]
     born = activity.active(moved[None])[0] & ~activity.active(point[None])[0]
     for other in np.flatnonzero(born):
         moved[other] = baseline.get(int(other), moved[other])

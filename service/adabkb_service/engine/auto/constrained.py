@@ -9,14 +9,14 @@ constraints exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.per_cost import PerCost
-from adabkb_service.engine.auto.transferred import Single
+from adabkb_service.engine.auto.outcomes import Constrained, View
 from adabkb_service.engine.auto.tree import INFEASIBLE, Tree, box_of
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
@@ -43,7 +43,7 @@ def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, 
 
     Args:
         feasible: the feasible points of the slice.
-        found: (n, d) positions that need not be feasible.
+        found: (n, d) positions that need not be feasible; they are of the mixtures of the slice.
         around: (d,) the best point so far, which need not be either.
         draw: (seed, step) of the random numbers.
     """
@@ -55,9 +55,7 @@ def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, 
     return positions[feasible.mask(positions)]
 
 
-def feasible_ends(
-    domain: Domain, view: Single | PerCost, beta: float, feasible: Feasible, starts: Array, ends: Array
-) -> Array:
+def feasible_ends(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array, ends: Array) -> Array:
     """The ends of ascents, (k, d), that are feasible, and those of ascents along the boundary in place of the others.
 
     Args:
@@ -68,13 +66,20 @@ def feasible_ends(
         ends: (k, d) of ascents that did not know of the constraints.
     """
     holds = feasible.mask(ends)
-    moving = feasible.free & np.array([values is None for values in domain.values])
     starts = starts[~holds]
-    if not len(starts) or not moving.any():
+    if not len(starts):
         return ends[holds]
-    slid = np.array([_slide(view, beta, feasible, start, moving) for start in starts])
+    slid = slides(domain, view, beta, feasible, starts)
     positions = np.concatenate([ends[holds], feasible.pulled(starts, slid, FINELY)])
     return positions[feasible.mask(positions)]
+
+
+def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array) -> Array:
+    """The ends, (k, d), of ascents of f~ from feasible starts, (k, d), within the constraints and the mixtures."""
+    along = feasible.free & np.array([values is None for values in domain.values])
+    moving = along & domain.movable(starts)
+    each = zip(starts, moving, strict=True)
+    return np.array([_slide(view, beta, feasible, *one) if one[1].any() else one[0] for one in each])
 
 
 def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
@@ -134,10 +139,19 @@ def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple
     return tree.mark(np.array([tree.cell(key) for key in infeasible], dtype=np.int32), INFEASIBLE), infeasible
 
 
-def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
+def _slide(view: View, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
     """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints that
-    compare numbers, up to the accuracy of SLSQP."""
+    compare numbers, the bounds of metrics and the mixtures, up to the accuracy of SLSQP. Components that are absent
+    stay so where some have to be."""
     margins = MARGIN * feasible.scales
+    low, high, sums = np.zeros(len(start)), np.ones(len(start)), []
+    for mixture in feasible.mixtures:
+        low, high, spans = mixture.around(start, low, high)
+        sums.append(spans)
+    moving &= high > low
+    own = view.objective if isinstance(view, Constrained) else view
+    if not moving.any():
+        return start
 
     def whole(x: Array) -> Array:
         position = start.copy()
@@ -145,7 +159,7 @@ def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array
         return position
 
     def falling(x: Array) -> tuple[float, Array]:
-        value, gradient = view.ucb_and_gradient(whole(x)[None], beta)
+        value, gradient = own.ucb_and_gradient(whole(x)[None], beta)
         return -float(value[0]), -gradient[0][moving]
 
     def slack(x: Array) -> Array:
@@ -159,13 +173,30 @@ def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array
         found: Array = ((slacks[: len(x)] - slacks[len(x) :]) / widths[:, None]).T
         return found
 
+    restrictions: list[dict[str, Any]] = []
+    if len(margins):
+        restrictions.append({"type": "ineq", "fun": slack, "jac": slopes})
+    if isinstance(view, Constrained):
+        inside = view.margins
+        restrictions.append(
+            {
+                "type": "ineq",
+                "fun": lambda x: inside(whole(x))[0],
+                "jac": lambda x: inside(whole(x))[1][:, moving],
+            }
+        )
+    if sums:
+        parts = np.array(sums)
+        restrictions.append(
+            {"type": "eq", "fun": lambda x: parts @ (whole(x) - start), "jac": lambda _: parts[:, moving]}
+        )
     end = minimize(
         falling,
         start[moving],
         jac=True,
         method="SLSQP",
-        bounds=[(0.0, 1.0)] * int(moving.sum()),
-        constraints={"type": "ineq", "fun": slack, "jac": slopes} if len(margins) else (),
+        bounds=list(zip(low[moving].tolist(), high[moving].tolist(), strict=True)),
+        constraints=restrictions,
         options={"maxiter": ITERATIONS, "ftol": 1e-7},
     ).x
     return whole(end) if np.isfinite(end).all() else start

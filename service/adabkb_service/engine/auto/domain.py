@@ -142,9 +142,12 @@ class Domain:
 
     @cached_property
     def together(self) -> int:
-        """Largest number of axes that are active together: d without conditions."""
+        """Largest number of axes that are active together, without one share of each mixture and those of components
+        that have to be absent: d without conditions and mixtures."""
         most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
-        return self.dimension if most is None else most
+        return (self.dimension if most is None else most) - sum(
+            len(each.names) + 1 - min(each.at_most or len(each.names), len(each.names)) for each in self.space.mixtures
+        )
 
     def movable(self, positions: Array) -> Bools:
         """(k, d) along which axes positions (k, d) may be moved so that the same axes stay active: not along those that
@@ -190,7 +193,32 @@ class Domain:
         along = self.space.axes[axis]
         return along.encode(along.decode(position))
 
+    @cached_property
+    def shares(self) -> Bools:
+        """(d,) axes that are shares of a mixture."""
+        names = {name for mixture in self.space.mixtures for name in mixture.names}
+        return np.array([axis.name in names for axis in self.space.axes])
+
+    @cached_property
+    def remainders(self) -> tuple[int, ...]:
+        """Of each mixture the axis of one share, which the others leave."""
+        order = [axis.name for axis in self.space.axes]
+        return tuple(order.index(mixture.names[-1]) for mixture in self.space.mixtures)
+
+    @cached_property
+    def spreads(self) -> Array | None:
+        """(d,) standard deviation along each axis over random points, as a share of that of a uniform number; None
+        without mixtures, where it is 1. Shares of many components differ by little."""
+        if not self.space.mixtures or self.whole.feasible is None:
+            return None
+        found = np.ones(self.dimension)
+        for mixture in self.whole.feasible.mixtures:
+            found[list(mixture.axes)] = mixture.spread
+        return found
+
     def exact(self, position: Array) -> Array:
-        """The point (d,) that a position stands for: ``encode(decode(u))``."""
+        """The point (d,) that a position stands for: ``encode(decode(u))``, of the nearest mixtures."""
+        if self.space.mixtures:
+            return self.whole.exact(position)
         found: Array = self.space.snap(position[None])[0]
         return found

@@ -191,7 +191,7 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     domain, outputs = problem.domain, warped.forward(values)
     positions, components = record.positions[rows], domain.components
     along = domain.categorical, log_slopes, domain.together, components
-    return Evidence(positions, outputs, declared, *along, periodic=domain.periodic)
+    return Evidence(positions, outputs, declared, *along, periodic=domain.periodic, spreads=domain.spreads)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -124,23 +124,30 @@ def prior_centre(dimension: int) -> float:
     return math.log(0.5) + 0.5 * math.log(dimension / 3.0)
 
 
-def prior_centres(dimension: int, together: int | None = None, components: Components = NONE) -> Array:
+def prior_centres(
+    dimension: int, together: int | None = None, components: Components = NONE, spreads: Array | None = None
+) -> Array:
     """Of the logarithms of all lengthscales, (d + p,)."""
     centres = np.full(dimension, prior_centre(together or dimension))
     centres[components.axes] = NAME_PRIOR
+    if spreads is not None:
+        centres += np.log(spreads)
     return np.append(centres, np.full(len(components), COMPONENT_PRIOR))
 
 
-def prior(dimension: int, together: int | None = None, components: Components = NONE) -> Hyperparameters:
-    """Before there is enough to learn from; with the number of axes that are active together, unless all are."""
-    lengthscales = np.exp(prior_centres(dimension, together, components))
+def prior(
+    dimension: int, together: int | None = None, components: Components = NONE, spreads: Array | None = None
+) -> Hyperparameters:
+    """Before there is enough to learn from; with the number of axes that are active together, unless all are, and the
+    spreads of the axes, (d,), unless all are 1 (``Domain.spreads``)."""
+    lengthscales = np.exp(prior_centres(dimension, together, components, spreads))
     noise_ratio = math.exp(NOISE_PRIOR[0])
     return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
 
 
 def prior_of(domain: Domain) -> Hyperparameters:
     """That of a space."""
-    return prior(domain.dimension, domain.together, domain.components)
+    return prior(domain.dimension, domain.together, domain.components, domain.spreads)
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,7 @@ class Evidence:
     smooth: bool = False  # whether the kernel is Matern 5/2
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
     periodic: Bools | None = None  # (d,) axes that are; None: none is
+    spreads: Array | None = None  # (d,) of the axes (``Domain.spreads``); None: all are 1
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its
@@ -203,7 +211,7 @@ class Evidence:
     @cached_property
     def _data(self) -> tuple[Any, Any]:
         priors = Priors(
-            prior_centres(self.positions.shape[1], self.together, self.components),
+            prior_centres(self.positions.shape[1], self.together, self.components, self.spreads),
             noise=self.noise_prior[0],
             noise_deviation=self.noise_prior[1],
             share_deviation=additive.SHARE_PRIOR,
@@ -262,7 +270,8 @@ def with_additive_part(
         known: as of before, with the part or without.
     """
     d = len(plain.lengthscales)
-    start = replace(prior(d, components=unwarped.components), additive=additive.first(d))
+    plain_prior = prior(d, components=unwarped.components, spreads=unwarped.spreads)
+    start = replace(plain_prior, additive=additive.first(d))
     value, found = _best(unwarped, [known if known.additive else start])
     alone = warped.negative_log_posterior(plain.parameters())[0]
     gain = (alone - warped.log_slopes) - (value - unwarped.log_slopes)

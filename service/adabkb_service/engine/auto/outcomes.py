@@ -110,10 +110,10 @@ class Constrained:
         def value(x: Array) -> tuple[float, Array]:
             return slsqp.first(self.objective.ucb_and_gradient(x[None], beta))
 
-        return slsqp.maximum(value, start, free, self._margins)
+        return slsqp.maximum(value, start, free, self.margins)
 
-    def _margins(self, position: Array) -> tuple[Array, Array]:
-        """Of all bounds, (m,), and their gradients, (m, d)."""
+    def margins(self, position: Array) -> tuple[Array, Array]:
+        """How far inside they are at a position, (d,): of all bounds, (m,), and their gradients, (m, d)."""
         each = [metric.margins(position[None], self.width) for metric in self.bounded]
         values, gradients = [v for found, _ in each for v in found], [g for _, found in each for g in found]
         return np.array(values), np.array(gradients)

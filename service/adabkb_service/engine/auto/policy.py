@@ -373,7 +373,7 @@ def _refined(
 def _suggestion(state: State, found: Refined) -> Suggestion[State]:
     """A point in its cell, with the tree as it is then."""
     tree, key, cells = cells_changed(found)
-    if state.problem.space.constraints:
+    if state.problem.space.is_restricted:
         leaves = [each for each, status in cells.items() if status == "leaf"]
         tree, infeasible = without_infeasible(state.problem.domain, tree, leaves)
         cells.update(dict.fromkeys(infeasible, "pruned"))

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.special import ndtri
 
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.handed_out import HandedOut, is_known, step_of
 from adabkb_service.engine.auto.restarts import is_nearest_to_failed
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.turns import coefficients, fewest_for_model, is_restarts
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.simplex import Simplex
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 RESULTS = 1.4
 """Results that a model is fitted to, per coefficient, and two more."""
@@ -51,7 +54,7 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     the results that it is fitted to.
     """
     domain, record = state.problem.domain, state.record
-    axes = state.model_axes
+    axes = state.model_axes  # of which there are as many whichever share of a mixture the others leave
     fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
         return None
@@ -61,6 +64,7 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     if is_restarts(state.restarted_at, step) or not turns.is_models(len(axes)):
         return None
     best = record.positions[int(np.argmax(record.values))]
+    axes, remainders = _without_remainders(domain, axes, best)
     discrete = list(domain.discrete)
     alike = np.flatnonzero((record.positions[:, discrete] == best[discrete]).all(axis=1))
     with np.errstate(over="ignore"):
@@ -75,9 +79,29 @@ def proposal(state: State, out: HandedOut) -> Array | None:
         return None
     moved = best.copy()
     moved[axes] = found
+    for mixture, remainder in zip(_mixtures(domain), remainders, strict=True):
+        values = mixture.values(moved[None])[0]
+        values[remainder] += mixture.mixture.total - values.sum()
+        moved = mixture.put(moved[None], mixture.projected(values[None]))[0]
     point = domain.exact(domain.in_cube(moved[None])[0])
     is_failing = is_nearest_to_failed(domain, point, record.positions, out.failed)
     return None if is_known(state, out)(point) or is_failing else point
+
+
+def _mixtures(domain: Domain) -> tuple[Simplex, ...]:
+    return () if domain.whole.feasible is None else domain.whole.feasible.mixtures
+
+
+def _without_remainders(domain: Domain, axes: Ints, best: Array) -> tuple[Ints, list[int]]:
+    """The axes of a model around the best point, (d,), and of each mixture the number of the share that the others
+    leave: the one that is farthest from its bounds there, so that it does not meet them first."""
+    found, remainders = axes, []
+    for mixture in _mixtures(domain):
+        values = mixture.values(best[None])[0]
+        remainders.append(int(np.argmax(np.minimum(values - mixture.low, mixture.high - values))))
+        others = np.delete(np.array(mixture.axes, dtype=np.int64), remainders[-1])
+        found = np.union1d(np.setdiff1d(found, mixture.axes), others)
+    return found, remainders
 
 
 def minimum(

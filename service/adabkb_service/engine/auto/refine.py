@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.constrained import representative
+from adabkb_service.engine.auto.mixed import representatives
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Cut, Tree, part_name
+from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.moves import Cells
 from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, integers, reals, routine
 
@@ -120,6 +122,8 @@ def refine(
     while True:
         if feasible is None:
             point = centroid
+        elif feasible.mixtures:
+            x, point = target, _of_mixtures(box, feasible, target, bound, aim, taken)
         else:  # the target stays in the cell, so that this has a feasible point
             x, point = target, representative(box.domain, feasible, centroid, target)
         occupied = taken(point)
@@ -132,6 +136,8 @@ def refine(
             if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
                 return Refined(tree.cut(cuts), cell, exact, cuts, capped=True)
         capped = len(cuts) >= limit and not occupied
+        if capped and feasible is not None and feasible.mixtures and bound.value(point) < aim:
+            point = box.domain.exact(target)
         if capped or not len(open_axes):
             return Refined(tree.cut(cuts), cell, point, cuts, capped)
         if size >= MOST_CELLS or len(cuts) >= deepest:
@@ -139,6 +145,18 @@ def refine(
         axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, point, open_axes)
         cell, size = _cut(cuts, cell, size, box, axis, x)
         centroid[axis] = box.middle(axis)
+
+
+def _of_mixtures(
+    box: Box, feasible: Feasible, target: Array, bound: Bound, aim: float, taken: Callable[[Array], bool]
+) -> Array:
+    """The point, (d,), that stands for a cell: the first one that is as good as the bound has to be, and not taken; the
+    last one if none is."""
+    point = target
+    for point in representatives(box.domain, feasible, box.ends(), target):
+        if bound.value(point) >= aim and not taken(point):
+            break
+    return point
 
 
 def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:

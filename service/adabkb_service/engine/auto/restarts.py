@@ -111,6 +111,8 @@ def is_outside_neighbourhood(domain: Domain, positions: Array, best: Array, rele
     """Which positions, (k, d), are not around the best point, (d,), along the relevant axes, (d,); one that is in
     another category along one of them never is."""
     away = domain.differences(positions, best)
+    if domain.spreads is not None:
+        away /= domain.spreads
     away[:, domain.categorical] = away[:, domain.categorical] != 0.0
     away[:, ~relevant] = 0.0
     apart: Bools = (away**2).sum(axis=1) >= APART**2 * relevant.sum()
@@ -126,7 +128,7 @@ def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
         return np.ones(len(lengthscales), dtype=bool)
     prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))
     relevant: Bools = lengthscales <= max(1.0, BEYOND_PRIOR * prior, IRRELEVANT * lengthscales.min())
-    return relevant
+    return relevant | problem.domain.shares  # what one share gains, others lose
 
 
 def is_nearest_to_failed(domain: Domain, point: Array, positions: Array, failed: Array) -> bool:
@@ -151,7 +153,8 @@ def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) 
     that are known."""
     domain, count = problem.domain, int(relevant.sum())
     components = domain.components.along(np.flatnonzero(relevant))
-    prior = likelihood.prior(count, min(domain.together or count, count), components)
+    spreads = None if domain.spreads is None else domain.spreads[relevant]
+    prior = likelihood.prior(count, min(domain.together or count, count), components, spreads)
     lengthscales, along_components = known.lengthscales.copy(), known.components.copy()
     lengthscales[relevant] = prior.lengthscales
     along_components[relevant[domain.components.axes]] = prior.components

@@ -47,7 +47,7 @@ def restore(
         learned: that of its last report; None for a study without one.
     """
     problem, tree = Problem(space, config, seed), grown(cells)
-    if space.constraints:
+    if space.is_restricted:
         pruned = [key for key, status in cells.items() if status == "pruned"]
         tree, _ = without_infeasible(problem.domain, tree, pruned)
     blank = _blank(problem, tree)

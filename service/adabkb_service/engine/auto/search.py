@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
+from adabkb_service.engine.auto import mixed
+from adabkb_service.engine.auto.constrained import (
+    FINELY,
+    feasible_candidates,
+    feasible_ends,
+    first_admitted,
+    slides,
+    spread,
+)
 from adabkb_service.engine.auto.domain import LISTED_POINTS, Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View, extra_candidates, objective_of
 from adabkb_service.engine.auto.scalarised import Scalarised
@@ -36,6 +44,8 @@ LOCAL = 100
 """Random positions around the best point."""
 STARTS = 6
 """Of these positions, those with the largest bounds, from each of which an ascent starts."""
+FEWER_STARTS = 3
+"""Of these in mixtures, where metrics have bounds or there are several objectives."""
 EVALUATIONS = 60
 """Evaluations of f~ in one ascent, at most."""
 SMALL_GAIN = 1e-4
@@ -128,6 +138,8 @@ def maximize_ucb(search: Search) -> Array:
 
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     """As ``maximize_ucb``, among the points that satisfy the constraints."""
+    if feasible.mixtures:
+        return _maximize_mixed(search, feasible)
     domain, within, view = search.domain, search.within, search.view
     assert not isinstance(view, Constrained | Scalarised), "a study has constraints on its parameters or on outcomes"
     scattered = within.put(_all_candidates(search))
@@ -140,12 +152,40 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
         starts = np.vstack([starts, along[feasible.mask(along)]])
     ascended = domain.snap(ascend(view, starts, search.beta, within.free))
     ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
-    points = np.concatenate([ends, starts, feasible.anchors])
+    return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+
+
+def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
+    """As ``maximize_ucb``, among the points of mixtures that satisfy the constraints."""
+    domain, within, view = search.domain, search.within, search.view
+    parts = [mixed.middle(domain), _all_candidates(search)]
+    if search.around is not None:
+        parts.append(mixed.exchanges(feasible, search.around, search.draw))
+    moved = within.put(np.concatenate(parts))
+    found = distinct(feasible_candidates(feasible, moved, search.around, search.draw))
+    found = search.to_choose_from(found)
+    starts = mixed.start_points(feasible, search.best(found, len(found)), STARTS)
+    objective = None if isinstance(view, Constrained) else objective_of(view)
+    if objective is not None and objective.kernel.additive:
+        along = within.put(axis_by_axis(search, objective, starts[0]))
+        starts = np.vstack([starts, along[feasible.mask(along)]])
+    if objective is None:
+        starts = starts[:FEWER_STARTS]
+    rounds = FINELY if feasible.space.constraints else 1
+    ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), rounds)
+    return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+
+
+def _first_feasible(search: Search, feasible: Feasible, points: Array, count: int) -> Array:
+    """The point, (d,), of the largest f~ among positions (k, d) that is feasible and free; or a random one of so many,
+    if none is."""
     for attempt in range(ATTEMPTS):
+        if feasible.mixtures:
+            points = search.not_known(points)
         free = first_admitted(feasible, points, search.ucb(points), search.taken)
         if free is not None:
             return free
-        points = feasible.sample((search.draw[0], -1 - attempt), len(found))
+        points = feasible.sample((search.draw[0], -1 - attempt), count)
     best = first_admitted(feasible, feasible.anchors, search.ucb(feasible.anchors), lambda _: False)
     assert best is not None, "an anchor is feasible exactly"
     return best

@@ -78,13 +78,15 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
 
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
-    """The continuous axes among those that matter, (d,). There is no model, and so no axis, under constraints,
-    conditions or noise, and none for several objectives, bounded metrics or gains per cost."""
+    """The continuous axes among those that matter, (d,), without one share of each mixture. There is no model, and so
+    no axis, under constraints, conditions or noise, where some components of a mixture have to be absent, and none for
+    several objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
-    if without or problem.has_several or seems_noisy:
+    may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
+    if without or problem.has_several or seems_noisy or may_lack:
         return np.zeros(0, dtype=np.int64)
-    axes = np.setdiff1d(np.flatnonzero(relevant), domain.discrete)
+    axes = np.setdiff1d(np.flatnonzero(relevant), [*domain.discrete, *domain.remainders])
     return axes if len(axes) <= MOST_AXES else axes[:0]
 
 

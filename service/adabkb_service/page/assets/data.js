@@ -127,10 +127,10 @@ export class StudyData {
     return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => ({ ...each.metrics[name], feasible_probability: each.feasible_probability })) };
   }
 
-  /** Which points of the slice along two parameters the constraints forbid; null if there are none. */
+  /** Which points of the slice along two parameters the constraints and mixtures forbid; null if there are none. */
   async forbidden(names) {
-    const { constraints } = await this.study();
-    if (!constraints.length) return null;
+    const { constraints, mixtures } = await this.study();
+    if (!constraints.length && !mixtures?.length) return null;
     const query = along(names);
     return this.once(`forbidden ${query}`, () => call("GET", `${this.page}/forbidden.json?${query}`));
   }

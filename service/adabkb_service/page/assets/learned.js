@@ -173,9 +173,10 @@ export function contourChart(data) {
       ? `${forbidden?.[dataIndex] ? "not allowed by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std)}`
       : aboutResult(point.result)) };
     const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb, each.feasible_probability]);
-    const rest = Object.entries(slice.at).map(([name, value]) => `${name} = ${shown(value)}`);
+    const giving = (study.mixtures ?? []).map((each) => each.parameters).filter((names) => names.includes(x.name) || names.includes(y.name)).flat();
+    const rest = Object.entries(slice.at).filter(([name]) => !giving.includes(name)).map(([name, value]) => `${name} = ${shown(value)}`);
     return { option, header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"], rows,
-      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${forbidden ? " Hatched: the constraints do not allow it." : ""}` };
+      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${giving.length ? " Other shares give way." : ""}${forbidden ? " Hatched: the constraints do not allow it." : ""}` };
   }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
 }
 

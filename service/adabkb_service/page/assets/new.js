@@ -1,4 +1,5 @@
-// The form for a new study: rows for its parameters, its objectives, and other quantities that are measured.
+// The form for a new study: rows for its parameters, its mixtures, its objectives, and other quantities that are
+// measured.
 
 import { body, Mistyped, number } from "./forms.js";
 import { addCombination, baseline, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
@@ -6,6 +7,7 @@ import { addCombination, baseline, beliefs, constraints, fieldOfCombination, fie
 const form = document.getElementById("new");
 const rows = document.getElementById("parameters");
 const objectives = document.getElementById("objectives");
+const mixtures = document.getElementById("mixtures");
 const quantities = document.getElementById("quantities");
 const direction = document.getElementById("new-direction");
 const costBudget = document.getElementById("new-cost-budget");
@@ -59,6 +61,11 @@ function quantity(row) {
   return { metric: part(row, "metric").value.trim(), lower: number(part(row, "lower")), upper: number(part(row, "upper")) };
 }
 
+function mixture(row) {
+  const names = part(row, "parameters").value.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return { parameters: names, total: number(part(row, "total")), at_most: number(part(row, "at_most")), least: number(part(row, "least")) };
+}
+
 /** How many constraints are written a line each. They come before those of combinations. */
 const lines = () => document.getElementById("new-constraints").value.split("\n").filter((line) => line.trim() !== "").length;
 
@@ -73,6 +80,7 @@ function made() {
   const typed = study.constraints ?? [];
   const excluded = constraints();
   if (excluded.length) study.constraints = [...typed, ...excluded];
+  if (mixtures.children.length) study.mixtures = [...mixtures.children].map(mixture);
   const measured = [...quantities.children].map(quantity);
   const bounded = measured.filter(isBounded);
   if (measured.length) study.metrics = measured.map((each) => each.metric);
@@ -91,6 +99,7 @@ function fieldOf(pointer) {
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "per_cost") return perCost;
   if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
+  if (list === "mixtures") return mixtures.children[place] && part(mixtures.children[place], name ?? "parameters");
   if (list === "objectives") return objectives.children[place] && part(objectives.children[place], name ?? "metric");
   if (list === "metrics") return quantities.children[place] && part(quantities.children[place], "metric");
   if (list !== "outcome_constraints") return fieldOfSpace(path);
@@ -105,6 +114,7 @@ rows.addEventListener("input", fitSpace);
 document.getElementById("add-parameter").addEventListener("click", () => part(addParameter(), "name").focus());
 document.getElementById("add-exclusion").addEventListener("click", addCombination);
 document.getElementById("add-objective").addEventListener("click", () => part(addObjective(), "metric").focus());
+document.getElementById("add-mixture").addEventListener("click", () => part(addRow("mixture", mixtures, "Mixture"), "parameters").focus());
 document.getElementById("add-quantity").addEventListener("click", () => part(addRow("quantity", quantities, "Quantity"), "metric").focus());
 describe(form);
 fitDirection();

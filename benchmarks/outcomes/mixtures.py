@@ -1,0 +1,238 @@
+"""``python -m benchmarks.outcomes.mixtures``: formulas whose shares sum to one, declared as a mixture, beside the same
+search with one share left to the others by a constraint, and random formulas.
+
+Without mixtures one share is left out of the space, and the others sum to at most 1. That says neither that at most so
+many components are present nor how small a share may be: there the nearest formula is evaluated in place of one that
+cannot be made, and its result is one of what was evaluated.
+
+Each seed draws the coefficients. *Blends* are Scheffe's polynomials with terms of two and three components. *Targets*
+are formulas that have to come near three properties, of which each is a mean of those of the components, linear or on a
+log scale, at low costs. Regret is a share of the way from the best formula to the median of random ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.mixtures import Mixture
+from adabkb_service.engine.simplex import Simplex, simplex
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs
+from benchmarks.output import RESULTS
+from benchmarks.quality.problems import generator
+
+OUT = RESULTS / "outcomes-mixtures.json"
+METHODS = ("mixture", "last share", "random")
+COUNTS = (15, 30, 50)
+"""Evaluations after which methods are compared."""
+SEEDS = 10
+FLOOR = 1e-6
+"""Regrets below are alike."""
+STARTS, STEPS = 400, 250
+"""Of the search for the best formula."""
+
+
+def blend(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
+    """A polynomial of the shares (k, n), with terms of pairs, and some of three components."""
+    n = components
+    linear, pairs = rng.normal(size=n), np.triu(rng.normal(size=(n, n)) * 3.0, 1)
+    pairs *= rng.random((n, n)) < min(1.0, 6.0 / n)
+    triples = [(rng.choice(n, 3, replace=False), float(rng.normal() * 8.0)) for _ in range(n)]
+
+    def value(shares: Array) -> Array:
+        found: Array = shares @ linear + np.einsum("ki,ij,kj->k", shares, pairs, shares)
+        for three, size in triples:
+            found += size * shares[:, three].prod(axis=1)
+        return found
+
+    return value
+
+
+def target(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
+    """How far three properties are from those of a formula that is not known, and what the components cost."""
+    properties = rng.normal(size=(3, components))
+    aim = rng.dirichlet(np.ones(components) * min(1.0, 4.0 / components))
+    costs = 0.1 * rng.random(components)
+
+    def all_of(shares: Array) -> Array:
+        found = shares @ properties.T
+        found[:, 2] = np.log(shares @ np.exp(properties[2]))
+        return found
+
+    wanted = all_of(aim[None])
+
+    def value(shares: Array) -> Array:
+        found: Array = -((all_of(shares) - wanted) ** 2).sum(axis=1) - shares @ costs
+        return found
+
+    return value
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A kind of function of the shares of so many components."""
+
+    make: Callable[[np.random.Generator, int], Callable[[Array], Array]]
+    components: int
+    at_most: int | None = None
+    least: float = 0.0
+
+    @cached_property
+    def space(self) -> Space:
+        """With the mixture."""
+        axes = tuple(FloatAxis(f"c{number}", 0.0, 1.0) for number in range(self.components))
+        names = tuple(axis.name for axis in axes)
+        return Space(axes, mixtures=(Mixture(names, 1.0, self.at_most, self.least),))
+
+    @cached_property
+    def without_last(self) -> Space:
+        """Of all shares but one, as far as a constraint can say it."""
+        axes = self.space.axes[:-1]
+        return Space(axes, (Constraint(f"{' + '.join(axis.name for axis in axes)} <= 1"),))
+
+    @cached_property
+    def simplex(self) -> Simplex:
+        """The formulas that can be made."""
+        return simplex(self.space, self.space.mixtures[0], {})
+
+
+PROBLEMS: Mapping[str, Formula] = {
+    "blend of 3": Formula(blend, 3),
+    "blend of 7": Formula(blend, 7),
+    "blend of 15": Formula(blend, 15),
+    "target of 7": Formula(target, 7),
+    "target of 15": Formula(target, 15),
+    "blend, 3 of 7": Formula(blend, 7, 3, 0.05),
+    "blend, 3 of 15": Formula(blend, 15, 3, 0.05),
+    "target, 4 of 15": Formula(target, 15, 4, 0.05),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int = max(COUNTS)
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the smallest regret after each evaluation, as a share."""
+        formula = PROBLEMS[self.problem]
+        function = formula.make(generator(f"mixture {self.problem}", self.seed), formula.components)
+        best, usual = ends(formula, function)
+        shares = SOLVERS[self.method](formula, function, self.seed, self.budget)
+        regrets = (best - function(shares)) / (best - usual)
+        return {"best": [float(f"{max(each, 0.0):.4g}") for each in np.minimum.accumulate(regrets)]}
+
+
+def ends(formula: Formula, function: Callable[[Array], Array]) -> tuple[float, float]:
+    """The largest value of a function of formulas, and the median of random ones."""
+    within, usual = formula.simplex, float(np.median(function(formula.simplex.drawn((0, 0), 20_000))))
+    many = within.drawn((1, 0), 20_000)
+    x = many[np.argsort(-function(many))[:STARTS]]
+    size, values = np.full(len(x), 0.05), function(x)
+    for _ in range(STEPS):
+        slopes = np.stack([(function(x + 1e-6 * one) - values) / 1e-6 for one in np.eye(formula.components)], axis=1)
+        slopes /= np.linalg.norm(slopes, axis=1, keepdims=True) + 1e-12
+        moved = within.projected(x + size[:, None] * slopes)
+        after = function(moved)
+        better = after > values
+        x[better], values[better] = moved[better], after[better]
+        size = np.where(better, size * 1.5, size * 0.5)
+    return float(values.max()), usual
+
+
+def mixture(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
+    """The formulas, (budget, n), of ``auto`` with a mixture."""
+    return _searched(formula.space, function, seed, budget, lambda shares: shares)
+
+
+def last_share(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
+    """The same with the last share left to the others."""
+
+    def made(shares: Array) -> Array:
+        whole = np.append(shares, max(1.0 - shares.sum(), 0.0))
+        return whole if formula.simplex.mixture.is_convex else formula.simplex.projected(whole[None])[0]
+
+    return _searched(formula.without_last, function, seed, budget, made)
+
+
+def _searched(
+    space: Space, function: Callable[[Array], Array], seed: int, budget: int, made: Callable[[Array], Array]
+) -> Array:
+    """The formulas, (budget, n), that are made of what ``auto`` suggests in a space."""
+    state, none, names = auto.start(space, Config(), seed), np.zeros((0, space.dimension)), [a.name for a in space.axes]
+    found = []
+    for _ in range(budget):
+        suggestion = auto.suggest(state, none)
+        point = space.decode(suggestion.point)
+        found.append(made(np.array([point[name] for name in names], dtype=np.float64)))
+        evaluated = space.encode(dict(zip(names, found[-1].tolist(), strict=False)))
+        state = auto.observe(suggestion.state, evaluated, float(function(found[-1][None])[0])).state
+    return np.array(found)
+
+
+def random(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:  # noqa: ARG001
+    """Random formulas."""
+    return formula.simplex.drawn((seed, 0), budget)
+
+
+SOLVERS: Mapping[str, Callable[[Formula, Callable[[Array], Array], int, int], Array]] = {
+    "mixture": mixture,
+    "last share": last_share,
+    "random": random,
+}
+
+
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median regret per kind of formula."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
+    for count in COUNTS:
+        rows = []
+        for problem in found.problems:
+            each = {method: _regrets(found, problem, method, count) for method in METHODS}
+            medians = (f"{np.median(regrets):.2g}" for regrets in each.values())
+            better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS[:2], METHODS[1::-1]))
+            rows.append([problem, *medians, str(better), str(worse)])
+        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
+        header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
+        yield runs.Table(title, header, rows)
+
+
+def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
+    """Of each seed."""
+    return np.maximum([run["best"][:count][-1] for run in found.of(problem, method)], FLOOR)
+
+
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.mixtures",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        tables,
+        runs.Axes("best", "regret", y_scale="log"),
+        budget=max(COUNTS),
+        between=";",
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(benchmark().main())

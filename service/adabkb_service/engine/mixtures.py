@@ -1,0 +1,57 @@
+"""Mixtures: parameters that are the shares of a whole, such as the components of a formula.
+
+A share is 0 where its component is absent. The rule is checked with a tolerance, since shares that were weighed, or
+computed in floating point, sum to the total up to rounding only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_service.engine.wording import brief, listed
+
+TOLERANCE = 1e-6
+"""Of the total: how far a sum may be from it and a share below the least one, and up to which a share counts as 0."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Parameters whose values sum to a total."""
+
+    names: tuple[str, ...]
+    """Of the shares, each a float with a lower bound of 0 or more."""
+    total: float = 1.0
+    at_most: int | None = None
+    """How many shares may be above 0; None: all of them."""
+    least: float = 0.0
+    """What a share is at least unless it is 0."""
+
+    @property
+    def slack(self) -> float:
+        """The tolerance, in the units of the shares."""
+        return TOLERANCE * self.total
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether all points between two mixtures are mixtures, too."""
+        return self.least <= 0.0 and (self.at_most is None or self.at_most >= len(self.names))
+
+    def fault(self, parameters: Mapping[str, Any]) -> str | None:
+        """What is wrong with a point that has all shares; None if it is a mixture."""
+        shares = {name: float(parameters[name]) for name in self.names}
+        present = [name for name, share in shares.items() if share > self.slack]
+        total = math.fsum(shares.values())
+        if abs(total - self.total) > self.slack:
+            return f"sum to {total:.10g}, not to {self.total:.10g} (within {self.slack:.1g}); scale them to that sum"
+        if self.at_most is not None and len(present) > self.at_most:
+            return f"are above 0 for {len(present)} components, of which at most {self.at_most} may be; set others to 0"
+        for name in present:
+            if shares[name] < self.least - self.slack:
+                return f"have {brief(name)} at {shares[name]:.10g}; it must be 0, or at least {self.least:.10g}"
+        return None
+
+    def __str__(self) -> str:
+        return listed(map(brief, self.names), len(self.names))

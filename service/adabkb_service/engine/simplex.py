@@ -1,0 +1,330 @@
+"""The points of a mixture: a polytope or, where shares may be absent, one for each set of components.
+
+Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
+(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, of which each is as
+likely: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
+which keeps the uniform distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.axes import FloatAxis, Value
+from adabkb_service.engine.mixtures import Mixture
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MOVES = 4
+"""Moves of two shares, per component, where bounds cut off the simplex."""
+AT_ONCE = 512
+"""Points that are projected together."""
+SPREAD = 1024
+"""Random points whose deviations say how far shares vary."""
+ROUNDING = 1e-9
+"""Of the total: differences that count as rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simplex:
+    """A mixture in a slice of a space."""
+
+    mixture: Mixture
+    axes: tuple[int, ...]
+    """Of the shares, in the space."""
+    shares: tuple[FloatAxis, ...]
+    """The axes themselves."""
+    held: tuple[float | None, ...]
+    """Values of shares that are fixed."""
+
+    @cached_property
+    def low(self) -> Array:
+        """(n,) least value of each share where it is present."""
+        ends = zip(self.shares, self.held, strict=True)
+        return np.array([max(axis.low, self.mixture.least) if at is None else at for axis, at in ends])
+
+    @cached_property
+    def high(self) -> Array:
+        """(n,) largest value of each share."""
+        ends = zip(self.shares, self.held, strict=True)
+        return np.array([axis.high if at is None else at for axis, at in ends])
+
+    @cached_property
+    def may(self) -> Bools:
+        """(n,) which shares may be present and may be absent."""
+        if self.mixture.is_convex:
+            return np.zeros(len(self.axes), dtype=np.bool_)
+        at_zero = np.array([axis.low <= 0.0 and at is None for axis, at in zip(self.shares, self.held, strict=True)])
+        found: Bools = at_zero & (self.low <= self.high)
+        return found
+
+    @cached_property
+    def must(self) -> Bools:
+        """(n,) which shares are present in any case, or held at 0."""
+        free = np.array([at is None for at in self.held])
+        if self.mixture.is_convex:
+            return np.ones(len(self.axes), dtype=np.bool_)
+        positive = np.array([axis.low > 0.0 for axis in self.shares])
+        found: Bools = ~free | positive
+        return found
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """How many of those shares may be present, ascending; empty if there is no mixture."""
+        total, rounding = self.mixture.total, ROUNDING * self.mixture.total
+        slack, least = self.mixture.slack, self.mixture.least
+        too_small = any(at is not None and slack < at < least - slack for at in self.held)
+        if too_small or (self.low > self.high + rounding)[self.must].any():
+            return ()
+        always = int((self.must & (self.high > 0.0)).sum())
+        most = len(self.axes) if self.mixture.at_most is None or self.mixture.is_convex else self.mixture.at_most
+        highest, found = np.sort(self.high[self.may])[::-1], []
+        for count in range(min(most - always, len(highest)) + 1):
+            low = float(self.low[self.must].sum()) + count * self.mixture.least
+            high = float(self.high[self.must].sum() + highest[:count].sum())
+            if low <= total + rounding and high >= total - rounding:
+                found.append(count)
+        return tuple(found)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no mixture."""
+        return not self.counts
+
+    @cached_property
+    def spread(self) -> Array:
+        """(n,) standard deviation of each share over random points, as a share of that of a uniform number between its
+        bounds; at least a hundredth."""
+        found = self.of(self.drawn((0, -1), SPREAD)).std(axis=0) * np.sqrt(12.0)
+        return np.asarray(np.clip(found, 0.01, 1.0))
+
+    def values(self, positions: Array) -> Array:
+        """(k, n) shares at positions (k, d)."""
+        found: Array = self._base + self._span * positions[:, self.axes]
+        return found
+
+    def of(self, values: Array) -> Array:
+        """(k, n) coordinates of shares (k, n)."""
+        found: Array = np.clip((values - self._base) / self._span, 0.0, 1.0)
+        return found
+
+    def put(self, positions: Array, values: Array) -> Array:
+        """Positions (k, d) with shares (k, n)."""
+        found = positions.copy()
+        found[:, self.axes] = self.of(values)
+        return found
+
+    def holds(self, positions: Array) -> Bools:
+        """(k,) which positions (k, d) are of mixtures, up to the tolerance."""
+        values, slack = self.values(positions), self.mixture.slack
+        found: Bools = np.abs(values.sum(axis=1) - self.mixture.total) <= slack
+        if not self.mixture.is_convex:
+            present = values > slack
+            found &= present.sum(axis=1) <= (self.mixture.at_most or len(self.axes))
+            found &= (~present | (values >= self.mixture.least - slack)).all(axis=1)
+        return found
+
+    def may_hold(self, lows: Array, highs: Array) -> Bools:
+        """(k,) whether boxes with these corners, (k, d) each, may have mixtures; False is a proof."""
+        low, high, slack = self.values(lows), self.values(highs), self.mixture.slack
+        found: Bools = (low.sum(axis=1) <= self.mixture.total + slack) & (
+            high.sum(axis=1) >= self.mixture.total - slack
+        )
+        if self.mixture.at_most is not None:
+            found &= (low > slack).sum(axis=1) <= self.mixture.at_most
+        return found
+
+    def present(self, values: Array) -> Bools:
+        """(k, n) which components are in mixtures (k, n); all of a mixture in which none may be absent."""
+        found: Bools = self.must | (self.may & (values > self.mixture.slack))
+        return found
+
+    def ends(self, present: Bools) -> tuple[Array, Array]:
+        """(k, n) least and largest shares of mixtures of these components, (k, n)."""
+        return np.where(present, self.low, 0.0), np.where(present, self.high, 0.0)
+
+    def around(self, position: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        """Within which positions, (d,) and (d,), the components of a mixture may move, from a position (d,) and bounds
+        (d,) and (d,) of all axes; and how much of the sum a step along each axis is, (d,)."""
+        present = self.present(self.values(position[None]))
+        ends = (self.of(each)[0] for each in self.ends(present))
+        low, high, spans = low.copy(), high.copy(), np.zeros(len(position))
+        for each, found in zip((low, high), ends, strict=True):
+            each[list(self.axes)] = found
+        spans[list(self.axes)] = self._span / self.mixture.total
+        return low, high, spans
+
+    def moved(self, positions: Array) -> Array:
+        """Positions (k, d) moved to the nearest mixtures. Those of mixtures, up to the tolerance, stay as they are."""
+        moved = self.put(positions, self.projected(self.values(positions)))
+        found: Array = np.where(self.holds(positions)[:, None], positions, moved)
+        return found
+
+    def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
+        """Positions (k, d) with the shares along some axes as they are, and the other components of each moved so that
+        the sum is the total, as far as that can be."""
+        values = self.values(positions)
+        kept = np.isin(self.axes, chosen)
+        low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
+        return self.put(positions, shifted(values, low, high, self.mixture.total))
+
+    def projected(self, values: Array) -> Array:
+        """The mixtures, (k, n), that are nearest to shares (k, n); there must be one."""
+        parts = [self._projected(values[first : first + AT_ONCE]) for first in range(0, len(values), AT_ONCE)]
+        return np.concatenate([*parts, np.zeros((0, len(self.axes)))])
+
+    def _projected(self, values: Array) -> Array:
+        found, nearest = values.copy(), np.full(len(values), np.inf)
+        counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # more components are never farther
+        for count in counts:
+            moved = shifted(values, *self.ends(self._chosen(values, count)), self.mixture.total)
+            away = ((moved - values) ** 2).sum(axis=1)
+            better = away < nearest
+            found[better], nearest[better] = moved[better], away[better]
+        return found
+
+    def _chosen(self, preferred: Array, count: int | NDArray[np.int64]) -> Bools:
+        """(k, n) the components of which so many may be absent ones, those with the largest numbers (k, n); the ones of
+        the largest bounds where the others cannot reach the total."""
+        ranks = np.argsort(np.argsort(np.where(self.may, -preferred, np.inf), axis=1, kind="stable"), axis=1)
+        present = self.must | (self.may & (ranks < np.reshape(count, (-1, 1))))
+        reach = np.where(present, self.high, 0.0).sum(axis=1)
+        short = reach < self.mixture.total * (1.0 - ROUNDING)
+        if short.any():
+            highest = np.argsort(np.argsort(np.where(self.may, -self.high, np.inf), kind="stable"))
+            largest = self.must | (self.may & (highest < np.reshape(count, (-1, 1))))
+            present = np.where(short[:, None], largest, present)
+        return present
+
+    def drawn(self, draw: tuple[int, int], count: int) -> Array:
+        """Random mixtures, (count, n): each set of components is as likely, and its mixtures are uniform.
+
+        Args:
+            draw: (seed, step) of the random numbers.
+            count: how many.
+        """
+        n, moves = len(self.axes), MOVES * len(self.axes)
+        numbers = uniforms(*draw, count * (1 + 2 * n + 3 * moves)).reshape(count, -1)
+        weights = np.cumsum([comb(int(self.may.sum()), size) for size in self.counts])
+        sizes = np.array(self.counts)[np.searchsorted(weights / weights[-1], numbers[:, 0], side="right")]
+        low, high = self.ends(self._chosen(numbers[:, 1 : n + 1], sizes))
+        spacings = np.where(high > low, -np.log1p(-numbers[:, n + 1 : 2 * n + 1]), 0.0)
+        sums = spacings.sum(axis=1, keepdims=True)
+        left = self.mixture.total - low.sum(axis=1, keepdims=True)
+        values: Array = low + left * spacings / np.where(sums > 0.0, sums, 1.0)
+        if not (values > high).any():
+            return values
+        values = shifted(values, low, high, self.mixture.total)
+        rows = np.arange(count)
+        for step in numbers[:, 2 * n + 1 :].reshape(count, moves, 3).transpose(1, 0, 2):
+            one, other = (step[:, :2].T * n).astype(np.int64)
+            other = np.where(one == other, (other + 1) % n, other)
+            both = values[rows, one] + values[rows, other]
+            least = np.maximum(low[rows, one], both - high[rows, other])
+            most = np.maximum(np.minimum(high[rows, one], both - low[rows, other]), least)
+            values[rows, one] = least + (most - least) * step[:, 2]
+            values[rows, other] = both - values[rows, one]
+        return values
+
+    def exact(self, values: Array) -> dict[str, float]:
+        """The shares of a mixture, (n,), as they are handed out: decimals of a grid that sum to the total."""
+        low, high = (ends[0] for ends in self.ends(self.present(values[None])))
+        step = Decimal(1).scaleb(-self._decimals)
+        held = [at is not None for at in self.held]
+        rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.held if at is not None)
+        left = round(rest / step)
+        lowest = [_up(at, step) for at in low.tolist()]
+        highest = [max(_down(at, step), least) for at, least in zip(high.tolist(), lowest, strict=True)]
+        found = [0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), held, strict=True)]
+        found = [min(max(each, a), b) for each, a, b in zip(found, lowest, highest, strict=True)]
+        missing = left - sum(each for each, kept in zip(found, held, strict=True) if not kept)
+        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, held, strict=True)]
+        for index in sorted(range(len(found)), key=lambda each: -room[each]):
+            if held[index] or not missing:
+                continue
+            after = min(max(found[index] + missing, lowest[index]), highest[index])
+            missing -= after - found[index]
+            found[index] = after
+        names, grid = self.mixture.names, [float(each * step) for each in found]
+        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.held, strict=True))}
+
+    @cached_property
+    def _decimals(self) -> int:
+        """Of the grid: a value with so many is one of each axis."""
+        return min(axis.decimals for axis in self.shares)
+
+    @cached_property
+    def _base(self) -> Array:
+        return np.array([axis.low for axis in self.shares])
+
+    @cached_property
+    def _span(self) -> Array:
+        return np.array([axis.high - axis.low for axis in self.shares])
+
+
+def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simplex:
+    """A mixture of a space, where some parameters are fixed."""
+    axes = {axis.name: (k, axis) for k, axis in enumerate(space.axes)}
+    found = [axes[name] for name in mixture.names]
+    held = [fixed.get(name) for name in mixture.names]
+    shares = tuple(axis for _, axis in found if isinstance(axis, FloatAxis))
+    at = tuple(float(each) if isinstance(each, int | float) else None for each in held)
+    return Simplex(mixture, tuple(k for k, _ in found), shares, at)
+
+
+def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
+    """Positions (k, d) with some coordinates as they are, to which other shares of their mixtures give way."""
+    for mixture in space.mixtures:
+        one = simplex(space, mixture, {})
+        if not set(chosen).isdisjoint(one.axes):
+            positions = one.given_way(positions, chosen)
+    return positions
+
+
+def with_shares_given_way(
+    space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The same of points, in which some parameters are chosen."""
+    shares = {name for mixture in space.mixtures for name in mixture.names}
+    axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
+    positions = np.zeros((len(points), space.dimension))
+    for k, axis in axes:
+        positions[:, k] = [axis.encode(point[axis.name]) for point in points]
+    moved = given_way(space, positions, [k for k, axis in enumerate(space.axes) if axis.name in chosen])
+    return [
+        {**point, **{axis.name: axis.decode(float(at[k])) for k, axis in axes}}
+        for point, at in zip(points, moved, strict=True)
+    ]
+
+
+def shifted(values: Array, low: Array, high: Array, total: float) -> Array:
+    """The nearest numbers (k, n) to some (k, n) that are within bounds, (k, n) each, and sum to a total in each row."""
+    shifts = np.sort(np.concatenate([low - values, high - values], axis=1), axis=1)
+    sums = np.clip(values[:, None, :] + shifts[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
+    before = np.clip((sums <= total).sum(axis=1) - 1, 0, shifts.shape[1] - 2)
+    rows = np.arange(len(values))
+    start, end = shifts[rows, before], shifts[rows, before + 1]
+    width = sums[rows, before + 1] - sums[rows, before]
+    share = np.where(width > 0.0, (total - sums[rows, before]) / np.where(width > 0.0, width, 1.0), 0.0)
+    shift = start + np.clip(share, 0.0, 1.0) * (end - start)
+    found: Array = np.clip(values + shift[:, None], low, high)
+    return found
+
+
+def _up(value: float, step: Decimal) -> int:
+    return -int((-Decimal(repr(value)) / step).to_integral_value(rounding="ROUND_FLOOR"))
+
+
+def _down(value: float, step: Decimal) -> int:
+    return int((Decimal(repr(value)) / step).to_integral_value(rounding="ROUND_FLOOR"))
