@@ -24,7 +24,7 @@ from adabkb_service.storage.catalogues import Pieces, keep, pieces_of
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 100_000
+MOST_ROWS = 200_000
 """Of a catalogue, withdrawn ones too."""
 MOST_COLUMNS = 300
 """Columns of numbers."""
@@ -34,6 +34,8 @@ LONGEST_TABLE = 10 * 2**20
 """Characters."""
 LONGEST_ROW, LONGEST_HEAD = 1000, 200
 """Characters of the name of a row, and of a column."""
+MOST_SHOWN = 1000
+"""Characters of a table in an event that is shown."""
 CACHED = 20_000_000
 """Numbers of the tables that a process keeps."""
 
@@ -76,6 +78,26 @@ def with_changes(
         change = changes.get(each["name"])
         found.append(dict(each) if change is None else _light(each, pieces_of(each["digest"]).changed(change)))
     return found
+
+
+def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of an event ``created`` or ``edited`` with the beginnings of long tables."""
+    found = dict(payload)
+    if "definition" in found:
+        given = found["definition"]
+        found["definition"] = {**given, "parameters": [_cut(each, "table") for each in given["parameters"]]}
+    if "parameters" in found:
+        found["parameters"] = [_cut(each, "table") for each in found["parameters"]]
+    if "catalogues" in found:
+        found["catalogues"] = {name: _cut(change, "add") for name, change in found["catalogues"].items()}
+    return found
+
+
+def _cut(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    text = fields.get(name)
+    if not isinstance(text, str) or len(text) <= MOST_SHOWN:
+        return dict(fields)
+    return {**fields, name: f"{text[:MOST_SHOWN]}... ({len(text):,} characters, which the study's export has)"}
 
 
 _guard = Lock()

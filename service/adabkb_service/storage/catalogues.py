@@ -1,8 +1,8 @@
 """The tables of catalogues, which the log holds and a study's row only names.
 
 The event ``created`` has a table as text, and each ``edited`` one what changes in it. The row of the study has the
-digest of that alone, so it stays small. Whoever reads the row finds what the digest stands for here: it is read from the
-log once for each process, and kept as long as there is room.
+digest of that alone, so it stays small. Whoever reads the row finds what the digest stands for here: it is read from
+the log once for each process, and kept as long as there is room.
 """
 
 from __future__ import annotations
