@@ -43,9 +43,9 @@ def change_catalogue(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
+    """Add, withdraw and restore rows of a catalogue.
 
-    Results in withdrawn rows go on to count.
+    The study runs on. Results in withdrawn rows go on to count.
 
     \b
     adabkb study change-catalogue dyes molecule --add new.csv
