@@ -166,6 +166,7 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
         (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
         (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' as line 2 does"),
         (f"{HEADS}\n ,1,2", "line 2 has no name"),
+        (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, words: str) -> None:

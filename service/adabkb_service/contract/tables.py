@@ -1,7 +1,8 @@
 """Tables of catalogues: how their text is read, and what of a parameter is stored in place of it.
 
-A table is text in CSV: a line of heads, then a line for each row. The first column names the rows, and the others are
-numbers that describe them. A study's row stores what identifies the table; the log has the text.
+A table is text in CSV: a line of heads, then a line for each row, with commas, semicolons or tabs between cells. The
+first column names the rows, and the others are numbers that describe them. A study's row stores what identifies the
+table; the log has the text.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ LONGEST_ROW, LONGEST_HEAD = 1000, 200
 """Characters of the name of a row, and of a column."""
 MOST_SHOWN = 1000
 """Characters of a table in an event that is shown."""
+BETWEEN = ",;\t"
+"""What may stand between cells; numbers may have decimal commas where it is no comma."""
 CACHED = 20_000_000
 """Numbers of the tables that a process keeps."""
 
@@ -140,7 +143,9 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
 
 def _read(text: str) -> tuple[list[str], list[str], Array]:
     """The heads of the columns of numbers, the names of the rows, and the numbers, (rows, columns)."""
-    lines = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    text = text.removeprefix("\ufeff")
+    between = max(BETWEEN, key=text.lstrip("\r\n").partition("\n")[0].count)
+    lines = csv.reader(StringIO(text, newline=""), delimiter=between, strict=True)
     names: dict[str, int] = {}
     numbers: list[list[float]] = []
     head: list[str] | None = None
@@ -162,7 +167,8 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
                 raise _fault(lines.line_num, f"names {name!r} as line {names[name]} does; give each row once")
             names[name] = lines.line_num
             _check_size(len(names), len(head))
-            numbers.append(_numbers(cells[1:], head, lines.line_num))
+            values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]
+            numbers.append(_numbers(values, head, lines.line_num))
     except csv.Error as error:
         raise _fault(lines.line_num, f"is no line of CSV ({error}); quote cells that hold commas or quotes") from None
     if head is None or not names:

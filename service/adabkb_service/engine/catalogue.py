@@ -104,6 +104,12 @@ class CatalogueAxis(ChoiceAxis):
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 
+    def numbers_of(self, value: Any) -> dict[str, float]:
+        """The numbers of a row by column; empty if there is no such row."""
+        if self.problem(value) is not None:
+            return {}
+        return dict(zip(self.table.columns, self.table.numbers[self._index(value)].tolist(), strict=True))
+
     def offers(self, value: Any) -> bool:
         """Whether a row is not withdrawn, by its name."""
         return bool(self.table.is_offered[self._index(value)])

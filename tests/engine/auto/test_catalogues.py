@@ -47,12 +47,15 @@ def test_a_search_finds_about_the_largest_bound_among_all_rows() -> None:
     state, found = searched(given, 25)
     domain, axis = state.problem.domain, CatalogueAxis("row", given)
     everywhere = axis.positions(np.setdiff1d(np.arange(30_000), found))[:, None]
+    known = set(state.record.positions[:, 0].tolist())
+    best = state.record.positions[state.record.values.argmax()]
+
+    def is_taken(point: Array) -> bool:
+        return float(point[0]) in known
+
     for step, beta in enumerate((0.5, 1.5, 3.0)):
-        best = state.record.positions[state.record.values.argmax()]
-        known = set(state.record.positions[:, 0].tolist())
-        draw = (0, step)
-        search = Search(domain, domain.whole, state.surrogate, beta, best, draw, lambda p, k=known: float(p[0]) in k)
-        bound = state.surrogate.ucb(maximize_ucb(search)[None], beta)
+        found_there = maximize_ucb(Search(domain, domain.whole, state.surrogate, beta, best, (0, step), is_taken))
+        bound = state.surrogate.ucb(found_there[None], beta)
         assert (state.surrogate.ucb(everywhere, beta) > bound).sum() <= 15
 
 
