@@ -25,7 +25,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
 from adabkb_service.contract.tables import LONGEST_TABLE, table_of
@@ -344,12 +344,18 @@ class CatalogueParameter(Body):
     context: ClassVar[bool] = False
     when: ClassVar[None] = None
 
+    @field_validator("table")
+    @classmethod
+    def _can_be_read(cls, text: str | None) -> str | None:
+        if text is not None:
+            table_of(Pieces(text))
+        return text
+
     @model_validator(mode="after")
     def _has_table(self) -> Self:
-        if self.table is not None:
-            table_of(Pieces(self.table))
-        elif self.digest is None:
-            raise PydanticCustomError("missing", "needs a table")
+        if self.table is None and self.digest is None:
+            fault: InitErrorDetails = {"type": "missing", "loc": ("table",), "input": None}
+            raise ValidationError.from_exception_data("table", [fault])
         return self
 
     def axis(self) -> CatalogueAxis:

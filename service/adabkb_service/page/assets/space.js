@@ -153,7 +153,7 @@ export function fieldOfSpace([list, place, name, at]) {
     if (name === "choices" || name === "values") return fieldOfChoice(row, at);
     if (name === "descriptors") return fieldOfDescriptors(row);
     if (name === "when") return fieldOfCondition(row, at);
-    return part(row, name === "scale" ? "log" : (name ?? (text(row, "kind") === "catalogue" ? "table" : "name")));
+    return part(row, name === "scale" ? "log" : name);
   }
   const row = ["prior", "baseline"].includes(list) && rows().find((each) => text(each, "name") === place);
   if (!row) return undefined;
