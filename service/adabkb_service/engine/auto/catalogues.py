@@ -194,9 +194,10 @@ def spread(within: Slice, known: Array, draw: tuple[int, int], taken: Callable[[
         rows = offered[(numbers[:, k] * len(offered)).astype(np.int64)]
         points[:, k] = axis.positions(rows)
         if len(known):
-            others = places[axis.rows(known[:, k])]
-            away = ((places[rows][:, None] - others[None]) ** 2).sum(axis=2)
-            squares += away.min(axis=1)
+            here, nearest = places[rows], np.full(SPREAD, np.inf)
+            for other in places[axis.rows(known[:, k])]:
+                nearest = np.minimum(nearest, ((here - other) ** 2).sum(axis=1))
+            squares += nearest
     # The largest of u^(1 / w) is a draw in proportion to w.
     with np.errstate(divide="ignore"):
         order = np.argsort(np.log(numbers[:, d]) / squares) if squares.any() else np.arange(SPREAD)
