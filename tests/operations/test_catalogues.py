@@ -93,6 +93,30 @@ def test_a_withdrawn_row_is_not_suggested_and_its_result_counts(
     assert_its_log_tells_all(database, clock, running)
 
 
+@pytest.mark.parametrize("fields", [{}, {"noise_std": 0.1}], ids=["without noise", "with noise"])
+def test_when_all_rows_are_withdrawn_the_study_waits_for_others(running: Service, fields: dict[str, Any]) -> None:
+    study(running, 5, **fields)
+    evaluated(running, 2)
+    changed(running, withdraw=[f"m{row}" for row in range(5)])
+    over = suggest(running, "s", Ask()).view
+    assert (over.trials, over.reason) == ([], "exhausted")
+    changed(running, restore=["m4"])
+    changed(running, add=table(1, first=5))
+    assert set(evaluated(running, 1)) <= {"m4", "m5"}
+
+
+def test_a_change_that_changes_nothing_is_no_event(running: Service) -> None:
+    study(running, 5)
+    once = changed(running, withdraw=["m1"])
+    assert changed(running, withdraw=["m1"]).revision == once.revision
+    assert changed(running, restore=["m2"]).revision == once.revision
+    same = PatchStudyBody.model_validate({"parameters": [catalogue(5)]}).changes()
+    replaced = change(running, "s", same).view
+    assert replaced.parameters[0].model_dump()["withdrawn"] == 0
+    assert replaced.revision == once.revision + 1
+    assert change(running, "s", same).view.revision == replaced.revision
+
+
 def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
     study(running, 20)
     waiting = queue(running, "s", {"molecule": "m3"}).view

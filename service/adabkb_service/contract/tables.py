@@ -83,6 +83,12 @@ def with_changes(
     return found
 
 
+def are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the tables of two stored parameters have the same rows, and the same ones are withdrawn."""
+    first, second = (table_of(pieces_of(each["digest"])) for each in (one, other))
+    return first.names == second.names and np.array_equal(first.is_offered, second.is_offered)
+
+
 def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The payload of an event ``created`` or ``edited`` with the beginnings of long tables."""
     found = dict(payload)

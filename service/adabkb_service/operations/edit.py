@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
-from adabkb_service.contract.tables import with_changes
+from adabkb_service.contract.tables import are_alike, lightened, with_changes
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.space import Fixed
@@ -74,9 +74,10 @@ def edit(
     new = {each["name"]: each for each in given or ()}
     _check_names(given or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
+    new_stored = {each["name"]: each for each in lightened(list(new.values()))}
     if (
         not changes
-        and _is_same(before | new, before)
+        and _is_same(before | new_stored, before)
         and _is_same(definition.defaults | dict(defaults or {}), definition.defaults)
     ):
         return
@@ -99,6 +100,7 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
     Raises:
         Invalid: a parameter is no catalogue, or its table does not have these rows.
     """
+    found: dict[str, Fields] = {}
     faults = [
         FieldError(f"/parameters/{index}", NOT_GIVEN, "catalogue")
         for index, (name, each) in enumerate(new.items())
@@ -112,12 +114,15 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
             faults.append(FieldError(pointer, "is among the parameters, too; give one of the two", "catalogue"))
         else:
             try:
-                with_changes([before[name]], {name: change})
+                (after,) = with_changes([before[name]], {name: change})
             except PydanticCustomError as error:
                 faults.append(FieldError(pointer, error.message(), error.type))
+            else:
+                if not are_alike(before[name], after):
+                    found[name] = change
     if faults:
         raise Invalid(faults)
-    return {name: change for name, change in catalogues.items() if change}
+    return found
 
 
 def _is_same(one: Any, other: Any) -> bool:

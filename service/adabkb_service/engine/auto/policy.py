@@ -185,6 +185,8 @@ def exhausted(
     """Whether no point of a finite space, or slice, is left to suggest: all are evaluated or among those handed out,
     (k, d), and noise is not declared."""
     within = within or state.problem.domain.whole
+    if not within.size:  # all rows of a catalogue are withdrawn
+        return True
     if state.declares_noise or state.record.size + len(handed_out) < within.size:
         return False
     known = np.concatenate([state.record.positions, handed_out])
