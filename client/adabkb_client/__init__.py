@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from adabkb_client.access import Access, Deletion, Link
 from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis, Validation, ValidationItem
 from adabkb_client.assessment import Assessment, Check, Findings, LatestTrial, Outlook, Progress
+from adabkb_client.catalogue import Catalogue
 from adabkb_client.client import Client
 from adabkb_client.curves import CurvePoint, CurveSummary, ExpectedValue
 from adabkb_client.errors import (
@@ -99,6 +100,7 @@ __all__ = [
     "Belief",
     "Best",
     "Bool",
+    "Catalogue",
     "Categorical",
     "Cell",
     "Change",

@@ -63,6 +63,7 @@ class AsyncStudy:
     info = awaited(StudyCalls.info)
     best = awaited(StudyCalls.best)
     update = awaited(StudyCalls.update)
+    change_catalogue = awaited(StudyCalls.change_catalogue)
     pause = awaited(StudyCalls.pause)
     resume = awaited(StudyCalls.resume)
     delete = awaited(StudyCalls.delete)

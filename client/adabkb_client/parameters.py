@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from adabkb_client import described
+from adabkb_client.catalogue import Catalogue
 from adabkb_client.errors import Invalid
 from adabkb_client.plain import plain
 
@@ -173,7 +174,7 @@ class Fixed:
         return {"kind": "fixed", "value": self.value, **_wire(self.when)}
 
 
-Parameter = Float | Int | Ordinal | Categorical | Bool | Fixed
+Parameter = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
 
 def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
@@ -189,9 +190,12 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
         )
     for name, spec in parameters.items():
         if not isinstance(spec, Parameter):
-            kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices), Bool() or Fixed(value)"
+            kinds = (
+                "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices), "
+                "Catalogue(rows, descriptors), Bool() or Fixed(value)"
+            )
             raise TypeError(f"parameter {name!r} must be declared by {kinds}, not by {spec!r}")
-        for part, value in vars(spec).items():
+        for part, value in ({} if isinstance(spec, Catalogue) else vars(spec)).items():
             for number in _numbers(value):
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ValueError(f"parameter {name!r}: {part} must be finite, not {number}")

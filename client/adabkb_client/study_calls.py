@@ -9,6 +9,7 @@ from adabkb_client.access import Access, Link
 from adabkb_client.analysis import Importance, Slice, Validation
 from adabkb_client.assessment import Assessment
 from adabkb_client.calls import Call, Listing, Steps, naming_settings
+from adabkb_client.catalogue import Catalogue
 from adabkb_client.decoding import decode
 from adabkb_client.front import Front
 from adabkb_client.import_report import ImportReport
@@ -67,6 +68,35 @@ class StudyCalls(ReportCalls):
         before = {} if defaults is None else {"defaults": point(defaults)}
         with named(parameters or {}):
             return decode(StudyInfo, (yield Call("PATCH", self._path, {**changes, **space, **before})))
+
+    def change_catalogue(
+        self,
+        parameter: str,
+        *,
+        add: Catalogue | None = None,
+        withdraw: Sequence[str] = (),
+        restore: Sequence[str] = (),
+    ) -> Steps[StudyInfo]:
+        """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
+
+        Results in withdrawn rows go on to count, and no withdrawn row is suggested. Trials that wait in them fail.
+
+        Args:
+            parameter: the name of the catalogue.
+            add: new rows, with the same descriptors in the same order.
+            withdraw: names of rows that are not to be suggested any more.
+            restore: names of withdrawn rows that are to be suggested again.
+
+        Raises:
+            Invalid: there is no such catalogue or row, or a new row is in it.
+            TypeError: the rows are a text and no list.
+        """
+        for name, rows in (("withdraw", withdraw), ("restore", restore)):
+            if isinstance(rows, str):
+                raise TypeError(f"{name}={rows!r} must be a list of rows: {name}=[{rows!r}]")
+        change: dict[str, Any] = {} if add is None else {"add": add.to_csv()}
+        change |= {name: list(rows) for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
+        return decode(StudyInfo, (yield Call("PATCH", self._path, {"catalogues": {parameter: change}})))
 
     def pause(self) -> Steps[StudyInfo]:
         """Hand out nothing until ``resume``; results are still accepted."""

@@ -9,6 +9,7 @@ from typing import Any
 from adabkb_client.plain import finite
 from adabkb_integrations.domain import Domain
 from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.prior import (
     LARGEST_WEIGHT,
     LEAST_WEIGHT,
@@ -39,6 +40,8 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
         if name not in axes:
             raise ValueError(f"{where}: there is no such parameter that varies; known are {', '.join(axes)}")
         axis = domain.space.axes[axes[name]]
+        if isinstance(axis, CatalogueAxis):
+            raise ValueError(f"{where} is about a catalogue, whose rows cannot be weighted yet; leave it out")
         if isinstance(axis, ChoiceAxis):
             weighted.append(Weighted(axes[name], _weights(where, belief, domain.choices[name])))
         else:

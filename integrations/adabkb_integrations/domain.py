@@ -12,19 +12,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
+import numpy as np
+
+from adabkb_client import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_client.plain import finite, plain
 from adabkb_integrations.model import Array
 from adabkb_service.engine import axes as engine
 from adabkb_service.engine import dependence, shares
 from adabkb_service.engine import space as spaces
+from adabkb_service.engine.catalogue import CatalogueAxis, table
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import faults
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 
-Declared = Float | Int | Ordinal | Categorical | Bool | Fixed
+Declared = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,11 @@ def domain_of(
         raise ValueError(
             f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
             "function return a poor value where the other does not hold"
+        )
+    if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
+        raise ValueError(
+            f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave out "
+            "the rows that must not be suggested"
         )
     context = _context(declared, origin, found)
     found = replace(found, conditions=conditions, context=context, mixtures=_mixtures(mixtures))
@@ -220,6 +228,10 @@ def _choices(declared: Declared) -> Sequence[Any] | None:
 
 
 def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.Fixed:
+    if isinstance(declared, Catalogue):
+        numbers = np.array(list(declared.descriptors.values()), dtype=np.float64).T.reshape(len(declared.rows), -1)
+        columns = tuple(declared.descriptors)
+        return CatalogueAxis(name, table(declared.rows, columns, numbers, digest=declared.digest))
     choices = _choices(declared)
     if choices is not None:
         if not choices:

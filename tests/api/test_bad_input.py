@@ -144,12 +144,12 @@ WORDS: list[tuple[dict[str, Any], str, str]] = [
     (
         {"parameters": [{"name": "x"}]},
         "/parameters/0",
-        "needs a kind: one of float, int, ordinal, categorical, bool, fixed",
+        "needs a kind: one of float, int, ordinal, categorical, catalogue, bool, fixed",
     ),
     (
         {"parameters": [{"name": "x", "kind": "real"}]},
         "/parameters/0",
-        "has the kind 'real'; it must be one of 'float', 'int', 'ordinal', 'categorical', 'bool', 'fixed'",
+        "has the kind 'real'; it must be one of 'float', 'int', 'ordinal', 'categorical', 'catalogue', 'bool', 'fixed'",
     ),
     ({"parameters": ["x"]}, "/parameters/0", "must be an object"),
     ({"algorithm": 3}, "/algorithm", 'must be an object, such as {"kind": "gp-ucb"}'),

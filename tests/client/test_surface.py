@@ -31,8 +31,8 @@ from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
     APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief
-    Best Bool Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts CurvePoint
-    CurveSummary Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate
+    Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts
+    CurvePoint CurveSummary Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate
     FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
     LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox
     OutcomeConstraint Outlook Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress

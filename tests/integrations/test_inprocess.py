@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client import Bool, Catalogue, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.inprocess import Evaluated, Search, maximize, minimize
 
 SPACE: dict[str, Parameter] = {
@@ -47,10 +47,13 @@ PRIOR: dict[str, dict[str, Any]] = {
 }
 
 
+CATALOGUE = Catalogue([f"cpu {row}" for row in range(300)], {"cores": [row % 17 for row in range(300)]})
+
+
 def mixed(
     x: float, rate: float, drop: float, depth: int, units: int, width: int, kind: Any, warm: bool, device: str
 ) -> float:
-    assert device == "cpu"
+    assert device.startswith("cpu")
     fits = (x - 0.7) ** 2 + (np.log10(rate) + 2) ** 2 / 4 + (drop - 0.3) ** 2 + (depth - 5) ** 2 / 40
     return float(fits + (np.log2(units) - 6) ** 2 / 10 + (width != 32) * 0.1 + (kind != "relu") * 0.3 + warm * 0.1)
 
@@ -70,6 +73,7 @@ def unlucky(
         pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared"),
         pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
         pytest.param(DESCRIBED, {}, id="descriptors"),
+        pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue"),
     ],
 )
 def test_a_study_on_a_server_evaluates_the_same_points(
@@ -232,6 +236,11 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
             {"space": {**PAIR, "x": Float(0, 1, when={"k": ["a"]})}, "function": without_defaults},
             "minimize() calls the function with the parameters k, n, x by name (without x where they are inactive",
         ),
+        (
+            {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["n <= 2"]},
+            "a catalogue cannot go together with constraints",
+        ),
+        ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"cpu 1": 2}}}}, "prior['x'] is about a catalogue"),
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),

@@ -29,6 +29,12 @@ COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
 PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
 SHARES = ("resin", "filler", "solvent")
+DYES = [f"dye {number}" for number in range(12)]
+CATALOGUE = {
+    "name": "dye",
+    "kind": "catalogue",
+    "table": "\n".join(["dye,size,polarity", *(f"{dye},{k % 5},{k * k % 7}" for k, dye in enumerate(DYES))]),
+}
 METRIC = "price"
 OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
 FEATURES: dict[str, dict[str, Any]] = {
@@ -49,6 +55,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "stop": {"stop": {"no_gain_for": 50}},
     "fixed": {},
     "edited": {},
+    "catalogue": {},
 }
 """Fields of a definition, by what they are about."""
 EXCLUDED: set[frozenset[str]] = {
@@ -56,6 +63,7 @@ EXCLUDED: set[frozenset[str]] = {
     for one, others in {
         "context": ("objectives", "median", "per cost", "stop"),
         "constraints": ("conditions", "bounds", "objectives"),
+        "catalogue": ("conditions", "constraints", "mixtures", "baseline"),
         "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
         "bounds": ("patience", "median", "per cost"),
         "cost": ("patience", "median"),
@@ -81,6 +89,8 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["humidity"] = HUMIDITY
     if "mixtures" in features:
         parameters |= {name: {"name": name, "kind": "float", "low": 0, "high": 1} for name in SHARES}
+    if "catalogue" in features:
+        parameters["dye"] = CATALOGUE
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
     fields: dict[str, Any] = {"direction": "minimize"}

@@ -143,6 +143,35 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     assert made["descriptors"] == {"polarity": [10.2, 5.2, 0.1], "boiling point": [100, 78, 69]}
 
 
+def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """A fault of the table is told at its field; a trial shows the numbers of its row."""
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill("molecules")
+        row = page.locator("#parameters > .row").first
+        row.get_by_label("Name").fill("molecule")
+        row.get_by_label("Kind").select_option("catalogue")
+        table = row.get_by_role("textbox", name="Table")
+        table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\tlow\t0\n")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_text("line 3 has 'low' in column 'logP'")).to_be_visible()
+        table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\t-0,1\t0\n")
+        table.blur()
+        expect(page.locator("#summary")).to_have_text("molecule: a row of a table of 2 rows")
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/molecules")
+        expect(page.locator("#definition")).to_contain_text("one of 2 rows; described by “logP”, “charge”")
+        trial = checked(api.post("/v1/studies/molecules/suggest", json={}))["trials"][0]
+        page.goto("/studies/molecules/trials/1")
+        expect(page.locator(".point")).to_contain_text("logP")
+        expect(page.locator(".point")).to_contain_text(
+            {"aspirin": "1.2", "caffeine": "0.1"}[trial["parameters"]["molecule"]]
+        )
+
+
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
     """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:

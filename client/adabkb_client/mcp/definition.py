@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from adabkb_client.catalogue import Catalogue
 from adabkb_client.mcp.values import Number, Value
 from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_client.parameters import Parameter as ClientParameter
@@ -110,6 +111,21 @@ class CategoricalParameter(Part):
         return Categorical(self.choices, descriptors=self.descriptors, context=self.context, when=self.when)
 
 
+class CatalogueParameter(Part):
+    """One of the rows of a table, by its name. No point is suggested twice, unless noise is declared."""
+
+    kind: Literal["catalogue"]
+    rows: Annotated[list[str], Field(min_length=1, description="names, each once")]
+    descriptors: Annotated[
+        dict[str, list[Number]],
+        Field(min_length=1, description="numbers that describe the rows, by name: one for each row, in their order"),
+    ]
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Catalogue(self.rows, self.descriptors)
+
+
 class BoolParameter(Part):
     """True or false."""
 
@@ -135,10 +151,16 @@ class FixedParameter(Part):
 
 
 Parameter = Annotated[
-    FloatParameter | IntParameter | OrdinalParameter | CategoricalParameter | BoolParameter | FixedParameter,
+    FloatParameter
+    | IntParameter
+    | OrdinalParameter
+    | CategoricalParameter
+    | CatalogueParameter
+    | BoolParameter
+    | FixedParameter,
     Field(discriminator="kind"),
 ]
-KINDS = ("float", "int", "ordinal", "categorical", "bool", "fixed")
+KINDS = ("float", "int", "ordinal", "categorical", "catalogue", "bool", "fixed")
 """The values of ``kind``."""
 
 

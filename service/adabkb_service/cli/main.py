@@ -33,6 +33,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "recommendation": "results.recommendation",
             "front": "results.front",
             "update": "studies.update",
+            "change-catalogue": "catalogues.change_catalogue",
             "pause": "studies.pause",
             "resume": "studies.resume",
             "watch": "results.watch",

@@ -10,6 +10,7 @@ import typer
 
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show, summary
@@ -32,12 +33,13 @@ def create_study(
         STUDY,
     ] = None,
     descriptors: DescriptorTables = None,
+    catalogue: CatalogueTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a study from its definition.
 
     The definition is the body of POST /v1/studies. --descriptors takes the choices of a parameter, and numbers that
-    describe them, from a table.
+    describe them, from a table; --catalogue takes the rows of a table as the values of a parameter.
 
     echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
     0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
@@ -54,6 +56,8 @@ def create_study(
         body["transfer_from"] = transfer_from
     if descriptors is not None and isinstance(body, dict):
         add_descriptors(descriptors, body.get("parameters"), "the definition")
+    if catalogue is not None and isinstance(body, dict):
+        add_catalogues(catalogue, body)
     study = server.post("/studies", body)
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 

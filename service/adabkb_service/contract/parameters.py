@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from operator import not_
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -25,11 +25,14 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
+from adabkb_service.contract.tables import LONGEST_TABLE, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
+from adabkb_service.engine.catalogue import CatalogueAxis, Table
 from adabkb_service.engine.space import Fixed
+from adabkb_service.storage.catalogues import Pieces, pieces_of
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON parser represents exactly."""
@@ -80,6 +83,7 @@ StudyId = Annotated[str, StringConstraints(pattern=STUDY_ID)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Scalar = Annotated[bool | SafeInteger | Number | Text | None, Field(union_mode="smart")]
+TableText = Annotated[str, StringConstraints(max_length=LONGEST_TABLE)]
 Choice = Annotated[
     Scalar | Annotated[list[Scalar], Field(max_length=LONGEST_CHOICE)],
     Field(union_mode="smart"),
@@ -310,6 +314,59 @@ class BoolParameter(Body):
         return ChoiceAxis(self.name, (False, True))
 
 
+class CatalogueParameter(Body):
+    """One of the rows of a table, by its name. The numbers in the row describe it: rows that are alike in them are
+    expected to give similar results. No point is suggested twice unless results are declared to be noisy."""
+
+    name: Name
+    kind: Literal["catalogue"]
+    table: Annotated[
+        TableText | None,
+        Field(
+            description="CSV with a line of heads: the first column names the rows, the others are numbers",
+            exclude_if=lambda text: text is None,
+        ),
+    ] = None
+    digest: Annotated[
+        str | None, Field(description="of the table, set by the server", exclude_if=lambda each: each is None)
+    ] = None
+    columns: Annotated[
+        list[Name] | None,
+        Field(description="the columns of numbers, set by the server", exclude_if=lambda each: each is None),
+    ] = None
+    rows: Annotated[
+        int | None, Field(description="how many there are, set by the server", exclude_if=lambda each: each is None)
+    ] = None
+    withdrawn: Annotated[
+        int | None,
+        Field(description="how many of them are withdrawn, set by the server", exclude_if=lambda each: each is None),
+    ] = None
+    context: ClassVar[bool] = False
+    when: ClassVar[None] = None
+
+    @field_validator("table")
+    @classmethod
+    def _can_be_read(cls, text: str | None) -> str | None:
+        if text is not None:
+            table_of(Pieces(text))
+        return text
+
+    @model_validator(mode="after")
+    def _has_table(self) -> Self:
+        if self.table is None and self.digest is None:
+            fault: InitErrorDetails = {"type": "missing", "loc": ("table",), "input": None}
+            raise ValidationError.from_exception_data("table", [fault])
+        return self
+
+    def axis(self) -> CatalogueAxis:
+        """The engine's axis."""
+        return CatalogueAxis(self.name, self.rows_of())
+
+    def rows_of(self) -> Table:
+        """The table."""
+        return table_of(pieces_of(self.digest or "") if self.table is None else Pieces(self.table))
+
+
 class FixedParameter(Body):
     """One value, part of every point."""
 
@@ -324,7 +381,13 @@ class FixedParameter(Body):
 
 
 Parameter = Annotated[
-    FloatParameter | IntParameter | OrdinalParameter | CategoricalParameter | BoolParameter | FixedParameter,
+    FloatParameter
+    | IntParameter
+    | OrdinalParameter
+    | CategoricalParameter
+    | CatalogueParameter
+    | BoolParameter
+    | FixedParameter,
     Field(discriminator="kind"),
 ]
 

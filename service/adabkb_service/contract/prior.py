@@ -15,6 +15,7 @@ from adabkb_service.contract.parameters import (
     MOST_CHOICES,
     MOST_PARAMETERS,
     Body,
+    CatalogueParameter,
     FixedParameter,
     FloatParameter,
     IntParameter,
@@ -114,6 +115,8 @@ def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter]) 
                 yield (name,), "is about a fixed parameter, which has one value; leave it out"
             case _ if parameter.context:
                 yield (name,), "is about a context parameter, which is not chosen; leave it out"
+            case CatalogueParameter():
+                yield (name,), "is about a catalogue, whose rows cannot be weighted yet; leave it out"
             case FloatParameter() | IntParameter():
                 yield from _faults_of_number(name, belief, parameter)
             case _:

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
+from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import (
@@ -95,6 +96,10 @@ class PatchStudyBody(Body):
     parameters: Annotated[
         Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | MISSING,
         Field(description="edits the space: each replaces the parameter of its name, or is added; the others stay"),
+    ] = MISSING
+    catalogues: Annotated[
+        Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        Field(description="by parameter: rows that are added to its catalogue, withdrawn or restored"),
     ] = MISSING
     defaults: Annotated[
         Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,

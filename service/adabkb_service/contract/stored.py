@@ -13,6 +13,7 @@ from pydantic import Field
 
 from adabkb_service.contract.parameters import Choice, Name
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.tables import lightened, with_changes
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 
@@ -48,7 +49,15 @@ def is_edited(stored: Mapping[str, Any]) -> bool:
 def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]:
     """A stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
-    return {**stored, "parameters": edit["parameters"], "space_version": edit["version"], "defaults": defaults}
+    parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
+    return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults}
+
+
+def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
+    """A definition as the row of a new study stores it, from the event ``created``: without the tables."""
+    if not any("table" in each for each in definition["parameters"]):
+        return definition
+    return {**definition, "parameters": lightened(definition["parameters"])}
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:

@@ -19,6 +19,8 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.baseline import Baseline, check_baseline
+from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
+from adabkb_service.contract.catalogue import catalogues_of, check_catalogues, check_goes_with_catalogue
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import Budget, CostBudget, CostSource, incompatibility_of_cost
@@ -159,6 +161,7 @@ class StudyDefinition(Body):
     @field_validator("parameters")
     @classmethod
     def _distinct_names(cls, parameters: list[Parameter], info: ValidationInfo) -> list[Parameter]:
+        check_catalogues(parameters, is_stored=cls.may_be_edited)
         names: set[str] = set()
         for parameter in parameters:
             if parameter.name in names:
@@ -180,6 +183,10 @@ class StudyDefinition(Body):
     def _fits_parameters(cls, algorithm: Algorithm, info: ValidationInfo) -> Algorithm:
         parameters = info.data.get("parameters")
         if parameters is None:
+            return algorithm
+        if catalogues_of(parameters):  # whose tables are not needed here
+            if not isinstance(algorithm, AutoProfile):
+                raise incompatible("kind", NO_CATALOGUES)
             return algorithm
         space = _space(parameters)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
@@ -205,6 +212,7 @@ class StudyDefinition(Body):
         if constraints and parameters is not None and algorithm is not None:
             if not algorithm.takes_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
+            check_goes_with_catalogue("constraints", constraints, parameters)
             if any(parameter.when for parameter in parameters):
                 raise PydanticCustomError("constraints", CANNOT_COMBINE)
             axes = [parameter.axis() for parameter in parameters]
@@ -216,6 +224,7 @@ class StudyDefinition(Body):
     def _are_of_shares(cls, mixtures: Mixtures, info: ValidationInfo) -> Mixtures:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if mixtures and parameters is not None and algorithm is not None:
+            check_goes_with_catalogue("mixtures", mixtures, parameters)
             check_mixtures(mixtures, parameters, algorithm)
         return mixtures
 
@@ -274,6 +283,7 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_parameters_and_algorithm(cls, baseline: Baseline, info: ValidationInfo) -> Baseline:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        check_goes_with_catalogue("baseline", baseline, parameters)
         if baseline and parameters is not None and algorithm is not None:
             check_baseline(baseline, parameters, _space(parameters, (), info.data.get("mixtures") or ()), algorithm)
         return baseline
@@ -281,6 +291,7 @@ class StudyDefinition(Body):
     @field_validator("transfer_from")
     @classmethod
     def _can_transfer(cls, studies: list[str], info: ValidationInfo) -> list[str]:
+        check_goes_with_catalogue("transfer_from", studies, info.data.get("parameters"))
         check_transfer(studies, info.data)
         return studies
 

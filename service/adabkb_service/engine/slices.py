@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import FloatAxis, Value, identity
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Space
@@ -40,6 +41,8 @@ class Slice:
         upper bound if there are too many to look at them."""
         if self.feasible is not None and self.feasible.is_listed:
             return len(self.feasible.points)
+        if self.catalogues:  # which exclude conditions
+            return math.prod(self._values_of(k) for k in np.flatnonzero(self.free).tolist())
         axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
         held = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
         count = self.space.activity.fold(held, 1.0, operator.mul, operator.add)
@@ -56,7 +59,10 @@ class Slice:
             if not self.free[k]:
                 continue
             assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
-            values = [axis.encode(axis.value(index)) for index in range(axis.count)]
+            if isinstance(axis, CatalogueAxis):
+                values = axis.positions(axis.table.offered).tolist()
+            else:
+                values = [axis.encode(axis.value(index)) for index in range(axis.count)]
             active = self.space.activity.active(rows)[:, k]
             repeats = np.where(active, len(values), 1)
             rows = np.repeat(rows, repeats, axis=0)
@@ -72,7 +78,31 @@ class Slice:
         """A random feasible point, (d,)."""
         if self.feasible is not None:
             return self.feasible.point((seed, step))
-        return self.exact(uniforms(seed, step, self.space.dimension))
+        draws = uniforms(seed, step, self.space.dimension)
+        for k, axis in self.catalogues.items():
+            if len(offered := axis.table.offered):
+                draws[k] = axis.positions(offered[[int(draws[k] * len(offered))]])[0]
+        return self.exact(draws)
+
+    @cached_property
+    def catalogues(self) -> dict[int, CatalogueAxis]:
+        """The catalogues of which no row is fixed, by the numbers of their axes."""
+        axes = enumerate(self.space.axes)
+        return {k: axis for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]}
+
+    def offers(self, positions: Array) -> Bools:
+        """(k,) which of the points at positions (k, d) are in the slice, with rows that are not withdrawn."""
+        found = self.holds(positions)
+        for k, axis in self.catalogues.items():
+            found &= axis.table.is_offered[axis.rows(positions[:, k])]
+        return found
+
+    def _values_of(self, k: int) -> float:
+        """How many values of an axis may be suggested."""
+        axis = self.space.axes[k]
+        if isinstance(axis, CatalogueAxis):
+            return len(axis.table.offered)
+        return math.inf if axis.count is None else float(axis.count)
 
     def put(self, positions: Array) -> Array:
         """Positions (k, d) moved into the slice: along the fixed axes, and to the nearest mixtures."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import Axis, Value, identity
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.conditions import Activity, Condition, needs_of
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.mixtures import Mixture
@@ -142,6 +143,11 @@ class Space:
     def snap(self, positions: Array) -> Array:
         """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
         return self.with_inactive_at_rest(self.rounded(positions))
+
+    def withdrawn(self, parameters: Mapping[str, Any]) -> list[str]:
+        """The catalogues of which a valid point has a row that is withdrawn."""
+        catalogues = (axis for axis in self.axes if isinstance(axis, CatalogueAxis) and axis.name in parameters)
+        return [axis.name for axis in catalogues if not axis.offers(parameters[axis.name])]
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter is active at a valid point."""

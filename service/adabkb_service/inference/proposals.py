@@ -170,6 +170,8 @@ def fallbacks(
     definition = definition_of(study.definition)
     space = definition.space()
     within = Slice(space, fixed or {})
+    if not within.size:  # all rows of a catalogue are withdrawn
+        return []
     known = _known(connection, study) if math.isfinite(within.size) else set()
     known |= {space.encode(point.parameters).tobytes() for point in before}
     may_repeat = fixed is None or definition.noise_std is not None

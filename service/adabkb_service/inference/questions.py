@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox, Recommendation
 from adabkb_service.engine.axes import ChoiceAxis, canonical
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.simplex import given_way
@@ -292,7 +293,7 @@ def _untried(model: Model) -> dict[str, list[Any]]:
     positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.handed_out()])
     found, active = {}, space.activity.active(positions)
     for number, axis in enumerate(space.axes):
-        if isinstance(axis, ChoiceAxis):
+        if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # whose rows are mostly untried
             tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
             if left := [axis.value(index) for index in range(axis.count) if index not in tried]:
                 found[axis.name] = left

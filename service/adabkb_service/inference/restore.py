@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of, first_stored
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.cells import NEW_TREE
@@ -24,7 +24,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
         created: the event of its creation, which has its space as it was then, and what is known of older studies;
             None where neither matters, as before its first suggestion.
     """
-    definition = definition_of(study.definition if created is None else created.payload["definition"])
+    definition = definition_of(study.definition if created is None else first_stored(created.payload["definition"]))
     space, config = definition.space(), _config(definition, created)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)

@@ -12,9 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
+from adabkb_service.contract.tables import are_alike, lightened, with_changes
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.space import Fixed
@@ -48,29 +51,42 @@ NO_DEFAULT = (
 NOT_EDITED = "is of no use: {name} is not among the parameters of this request; add it there, or leave it out here"
 
 
-def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) -> None:
+def edit(
+    draft: Draft,
+    given: Sequence[Fields] | None,
+    defaults: Fields | None,
+    catalogues: Mapping[str, Fields] | None = None,
+) -> None:
     """Edit the space of a study, if that changes anything.
 
     Args:
         draft: of the study.
         given: parameters to replace or to add, in the form that is stored; None for none.
         defaults: values of some of them in the trials so far.
+        catalogues: by parameter, what changes in the table of a catalogue.
 
     Raises:
-        Invalid: there is no such space, a default is missing or no value of its parameter, or the study's algorithm
-            or early stopping do not go with edits.
+        Invalid: there is no such space or row, a default is missing or no value of its parameter, or the study's
+            algorithm or early stopping do not go with edits.
     """
     definition = definition_of(draft.study.definition)
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
     new = {each["name"]: each for each in given or ()}
     _check_names(given or (), new, defaults or {})
-    if _is_same(before | new, before) and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
+    changes = _checked_changes(before, new, catalogues or {})
+    new_stored = {each["name"]: each for each in lightened(list(new.values()))}
+    if (
+        not changes
+        and _is_same(before | new_stored, before)
+        and _is_same(definition.defaults | dict(defaults or {}), definition.defaults)
+    ):
         return
     check_editable(definition)
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
         "defaults": {**_fixed(new, before), **(defaults or {})},
+        **({"catalogues": changes} if changes else {}),
     }
     after = _checked(edited(draft.study.definition, event), list(new), before)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
@@ -78,7 +94,38 @@ def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) 
     fail_out_of_space_trials(draft)
 
 
-def _is_same(one: Fields, other: Fields) -> bool:
+def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Fields]) -> dict[str, Fields]:
+    """Those changes of catalogues that change anything.
+
+    Raises:
+        Invalid: a parameter is no catalogue, or its table does not have these rows.
+    """
+    found: dict[str, Fields] = {}
+    faults = [
+        FieldError(f"/parameters/{index}", NOT_GIVEN, "catalogue")
+        for index, (name, each) in enumerate(new.items())
+        if "digest" in each and not _is_same(each, before.get(name))
+    ]
+    for name, change in catalogues.items():
+        pointer = f"/catalogues{json_pointer(name)}"
+        if before.get(name, {}).get("kind") != "catalogue":
+            faults.append(FieldError(pointer, "is no catalogue of this study", "catalogue"))
+        elif name in new:
+            faults.append(FieldError(pointer, "is among the parameters, too; give one of the two", "catalogue"))
+        else:
+            try:
+                (after,) = with_changes([before[name]], {name: change})
+            except PydanticCustomError as error:
+                faults.append(FieldError(pointer, error.message(), error.type))
+            else:
+                if not are_alike(before[name], after):
+                    found[name] = change
+    if faults:
+        raise Invalid(faults)
+    return found
+
+
+def _is_same(one: Any, other: Any) -> bool:
     """Whether both are the same in JSON: True == 1 in Python, but not there."""
     return json.dumps(one) == json.dumps(other)
 

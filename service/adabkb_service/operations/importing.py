@@ -25,7 +25,7 @@ from adabkb_service.contract import strict
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.exported import FORMAT, LINES, KeyLine, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.contract.stored import definition_of, edited
+from adabkb_service.contract.stored import definition_of, edited, first_stored
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Space
@@ -312,7 +312,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
     """The space as of an event."""
-    definition = log[0].payload["definition"]
+    definition = first_stored(log[0].payload["definition"])
     for event in log[:model_seq]:
         if event.kind == "edited":
             definition = edited(definition, event.payload)

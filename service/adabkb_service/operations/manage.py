@@ -19,7 +19,7 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import definition_of, first_stored
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
@@ -152,7 +152,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     """Fields that can be changed are compared with what they are now, if they are given at all. The others are
     compared with the definition as first given; a field that is newer than it was at its default."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
-    given = definition.model_dump(mode="json")
+    given = first_stored(definition.model_dump(mode="json"))
     fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a budget of cost cannot be changed
     for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
@@ -264,8 +264,8 @@ def _change(
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})
-    if "parameters" in changes or "defaults" in changes:
-        edit(draft, changes.get("parameters"), changes.get("defaults"))
+    if not changes.keys().isdisjoint(("parameters", "defaults", "catalogues")):
+        edit(draft, changes.get("parameters"), changes.get("defaults"), changes.get("catalogues"))
     new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
     if new:
         draft.record("updated", {"changes": new})

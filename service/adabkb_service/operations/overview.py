@@ -3,7 +3,7 @@ a chart can show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
@@ -206,6 +207,17 @@ class Overview:
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
             return [render.observation(row, space) for row in observations.of_trial(connection, study_id, trial)]
+
+    def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
+        """The numbers, by column, of the row of a catalogue that a point has; empty without a catalogue.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        catalogues = (axis for axis in space.axes if isinstance(axis, CatalogueAxis))
+        return {column: n for axis in catalogues for column, n in axis.numbers_of(parameters.get(axis.name)).items()}
 
     def events_of(self, study_id: str, trial: int) -> list[Event]:
         """The events about a trial, in order."""

@@ -9,7 +9,7 @@ from adabkb_service.contract.requests import QueueBody
 from adabkb_service.errors import StudyComplete
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.point_checks import feasible_point
+from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
@@ -27,6 +27,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     study = draft.study
     point = feasible_point(draft.space, body.parameters, "/parameters")
+    check_offered(draft.space, point, "/parameters")
     state, reason = lifecycle.status(study)
     if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
         reason = "budget"

@@ -106,8 +106,8 @@ def list_reports(
 
 
 def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
-    """The log in order, after one seq."""
+    """The log in order, after one seq, with the beginning of each table of a catalogue."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         found = events.bounded_page(connection, study_id, after, limit)
-    return Page([render.event(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)
+    return Page([render.event_in_brief(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)

@@ -47,7 +47,13 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
-from adabkb_service.study.point_checks import check_not_context, check_slice, checked_context, checked_fixed
+from adabkb_service.study.point_checks import (
+    check_not_context,
+    check_offered,
+    check_slice,
+    checked_context,
+    checked_fixed,
+)
 from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {
@@ -119,6 +125,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     check_not_context(space, fixed, "/fixed")
     # Whether a parameter is active may depend on the context, too.
     values = {**context, **checked_fixed(space, {**context, **fixed}, "/fixed")}
+    check_offered(space, values, "/fixed")
     if not values:
         return None
     if not definition_of(draft.study.definition).algorithm.takes_slices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import MISSING
 
@@ -11,6 +11,7 @@ from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
     BoolParameter,
+    CatalogueParameter,
     CategoricalParameter,
     FixedParameter,
     FloatParameter,
@@ -26,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "float": "number",
     "int": "whole number",
     "categorical": "choice",
+    "catalogue": "row of a table",
     "ordinal": "ordered values",
     "bool": "yes or no",
     "fixed": "fixed",
@@ -56,6 +58,10 @@ def _values(parameter: Parameter) -> str:
             return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}{ends}"
         case CategoricalParameter():
             return ", ".join(map(_quoted, parameter.choices)) + _described(parameter)
+        case CatalogueParameter():
+            gone = f", {figure(parameter.withdrawn)} of them withdrawn" if parameter.withdrawn else ""
+            columns = _named(parameter.columns or ())
+            return f"one of {figure(parameter.rows or 0)} rows{gone}; described by {columns}"
         case OrdinalParameter():
             return ", ".join(map(_quoted, parameter.values))
         case BoolParameter():
@@ -66,11 +72,13 @@ def _values(parameter: Parameter) -> str:
 
 def _described(parameter: CategoricalParameter) -> str:
     """What describes the choices of a parameter; empty if nothing does."""
-    names = list(map(_quoted, parameter.descriptors))
-    if not names:
-        return ""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"; described by {', '.join(names[:MOST_NAMED])}{more}"
+    return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
+
+
+def _named(columns: Sequence[str]) -> str:
+    """The first of some columns, and how many there are beside these."""
+    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+    return f"{', '.join(map(_quoted, columns[:MOST_NAMED]))}{more}"
 
 
 def _quoted(choice: object) -> str:

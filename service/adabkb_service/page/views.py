@@ -204,6 +204,7 @@ def get_trial(
     told = is_explained or study.revision <= LONG
     context: dict[str, Any] = {
         "events": overview.events_of(study_id, number),
+        "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if told else None,
         "is_told": told or trial.origin == "queued",
         "may": sharing.right(service, caller, study_id),

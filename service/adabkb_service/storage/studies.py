@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.storage import bounded_pages, containers
+from adabkb_service.storage import bounded_pages, catalogues, containers
 from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
@@ -37,9 +37,13 @@ def add(connection: Connection, row: StudyRow) -> None:
 
 
 def find(connection: Connection, study_id: str) -> StudyRow | None:
-    """The study, or None if there is none."""
+    """The study, or None if there is none. The tables of its catalogues are kept from then on."""
     row = connection.execute(_GET, {"study": study_id}).one_or_none()
-    return None if row is None else StudyRow(*row)
+    if row is None:
+        return None
+    found = StudyRow(*row)
+    catalogues.read(connection, study_id, found.definition)
+    return found
 
 
 def get(connection: Connection, study_id: str) -> StudyRow:

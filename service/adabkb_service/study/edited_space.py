@@ -32,8 +32,8 @@ def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
 
 
 def is_outside(draft: Draft, trial: TrialRow) -> bool:
-    """Whether a trial is no point of the space as it is now."""
-    return draft.space.present(trial.parameters) is None
+    """Whether a trial is no point of the space as it is now, or has a row that was withdrawn."""
+    return draft.space.present(trial.parameters) is None or bool(draft.space.withdrawn(trial.parameters))
 
 
 def as_handed_out(draft: Draft, trial: TrialRow) -> TrialRow:

@@ -17,6 +17,7 @@ from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 CHOSEN = "is no context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
+WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
 
@@ -127,6 +128,22 @@ def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> N
         Invalid: one error per context parameter.
     """
     problems = {name: IS_CONTEXT for name in fixed if name in space.context}
+    if problems:
+        raise _invalid(problems, pointer)
+
+
+def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> None:
+    """Refuse a row of a catalogue that was withdrawn.
+
+    Args:
+        space: of the study.
+        parameters: checked values by name.
+        pointer: JSON pointer to them in the request.
+
+    Raises:
+        Invalid: one error per catalogue.
+    """
+    problems = dict.fromkeys(space.withdrawn(parameters), WITHDRAWN)
     if problems:
         raise _invalid(problems, pointer)
 

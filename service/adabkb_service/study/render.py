@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from adabkb_service.contract.answers import (
@@ -23,6 +24,7 @@ from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import Change, ModelRecommendation
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
+from adabkb_service.contract.tables import in_brief
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
@@ -102,6 +104,11 @@ def counts(study: StudyRow) -> Counts:
 def event(row: EventRow) -> Event:
     """A row as its view."""
     return Event.model_validate(row, from_attributes=True)
+
+
+def event_in_brief(row: EventRow) -> Event:
+    """As ``event``, with the beginning of each table of a catalogue: the whole is in exports."""
+    return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
 
 
 def model_summary(row: StudyRow) -> ModelSummary:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
 from adabkb_service.contract.early_stopping import extended
-from adabkb_service.contract.stored import definition_of, edited
+from adabkb_service.contract.stored import definition_of, edited, first_stored
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import as_best, counting, has_several_objectives, rank
@@ -62,7 +62,7 @@ class Rows(Protocol):
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
     """The row of a study after its first event, ``created``."""
-    definition, seed = event.payload["definition"], event.payload["seed"]
+    definition, seed = first_stored(event.payload["definition"]), event.payload["seed"]
     parsed = definition_of(definition)
     values = parsed.model_dump(mode="json")
     limits = {name: values[name] for name in CHANGEABLE}

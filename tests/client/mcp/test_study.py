@@ -188,6 +188,19 @@ def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(se
     asyncio.run(session())
 
 
+def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
+    dye = {"kind": "catalogue", "rows": ["a", "b", "c"], "descriptors": {"size": [1, 2, 3]}}
+
+    async def session() -> None:
+        async with over_stdio(server) as agent:
+            study = await agent.call("create_study", study="s", parameters={"dye": dye}, direction="maximize")
+            assert study["parameters"][0]["rows"] == 3
+            trials = (await agent.call("suggest", study="s", count=3))["trials"]
+            assert sorted(trial["parameters"]["dye"] for trial in trials) == ["a", "b", "c"]
+
+    asyncio.run(session())
+
+
 def test_the_example_runs_a_whole_study(server: str) -> None:
     output = finish(start("examples/mcp_study.py", ADABKB_URL=server))
     assert output.count("\ntrial ") == 9

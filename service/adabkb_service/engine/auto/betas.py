@@ -23,18 +23,23 @@ CHOICES_EVERY = 2
 """One of so many of these steps looks only at points with an untried choice."""
 EXPLORING = 2.0
 """From this width on a suggestion counts as exploration."""
+OF_ROWS = 3.0
+"""Width of the first steps in a catalogue: the row that is least like all others so far says the most."""
 OF_SEVERAL = 0.5
 """Width where there are several objectives: it is rare that all of them are as good as their bounds."""
 
 
-def beta(step: int, *, several: bool = False) -> float:
+def beta(step: int, *, several: bool = False, of_rows: bool = False) -> float:
     """Of a step of the search, or of a restart.
 
     Args:
         step: its number.
         several: whether there are several objectives.
+        of_rows: whether a row of a catalogue is looked for.
     """
     if several:
         return OF_SEVERAL
+    if of_rows and step < EARLY_STEPS:
+        return OF_ROWS
     widths = EARLY_BETAS if step < EARLY_STEPS else BETAS
     return widths[step % len(widths)]

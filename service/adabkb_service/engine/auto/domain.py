@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import choices
-from adabkb_service.engine.auto.components import Components, components
+from adabkb_service.engine.auto.components import Components, components, places_of, principal
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.conditions import Activity
 from adabkb_service.engine.slices import Slice
@@ -82,16 +83,23 @@ class Domain:
     def components(self) -> Components:
         """Where choices lie by their descriptors."""
         described = [
-            (number, np.array(axis.descriptors).T)
+            (number, principal(np.array(axis.descriptors).T))
             for number, axis in enumerate(self.space.axes)
             if isinstance(axis, ChoiceAxis) and axis.descriptors
         ]
-        return components(described)
+        rows = self.whole.catalogues
+        return components([*described, *((k, places_of(axis.table)) for k, axis in rows.items())], rows)
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Whether a parameter is a row of a table."""
+        return bool(self.whole.catalogues)
 
     @cached_property
     def choices(self) -> dict[int, int]:
-        """Number of choices of each categorical axis that is active everywhere."""
-        is_choice = self.categorical
+        """Number of choices of each categorical axis that is active everywhere. Of a catalogue most rows are never
+        tried."""
+        is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
         return {
             axis: size
             for axis, size in enumerate(self.sizes)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import averaged
 from adabkb_service.engine.auto.averaged import Averaged, Member, learn
 from adabkb_service.engine.auto.averaging import fewest_results, learned_as_of
+from adabkb_service.engine.auto.catalogues import Lookup
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.constrained import feasible_candidates
 from adabkb_service.engine.auto.domain import LISTED_POINTS
@@ -134,10 +135,12 @@ def _candidates(problem: Problem, step: int, best: Array, members: tuple[Member,
     """(k, d) feasible positions at which the objective may be largest."""
     domain = problem.domain
     whole, feasible = domain.whole, domain.whole.feasible
+    streams = [(problem.seed, averaged.STREAM + (number + 1) * STREAMS + step) for number in range(POOLS)]
     if whole.size <= LISTED_POINTS:
         pool = whole.points
+    elif whole.catalogues:
+        pool = np.concatenate([_promising_rows(problem, best, *each) for each in zip(members, streams, strict=False)])
     else:
-        streams = [(problem.seed, averaged.STREAM + (number + 1) * STREAMS + step) for number in range(POOLS)]
         drawn = [whole.put(candidates(domain, best, stream)) for stream in streams]
         if feasible is not None:
             drawn = [feasible_candidates(feasible, *each) for each in zip(drawn, [best] * POOLS, streams, strict=True)]
@@ -147,3 +150,12 @@ def _candidates(problem: Problem, step: int, best: Array, members: tuple[Member,
     found = distinct(np.concatenate([*promising, pool[:: max(len(pool) // SCATTERED, 1)]]))
     others: Array = found[(found != best).any(axis=1)]
     return others
+
+
+def _promising_rows(problem: Problem, best: Array, member: Member, draw: tuple[int, int]) -> Array:
+    """(k, d) points with rows of a catalogue whose bounds by a member are large."""
+
+    def bound(positions: Array) -> Array:
+        return member.posterior.ucb(positions, WIDTH)
+
+    return Lookup(problem.domain, problem.domain.whole, bound, lambda points: points, best, draw).candidates()

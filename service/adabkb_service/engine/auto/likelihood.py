@@ -9,7 +9,7 @@ with K = k + MEAN_VARIANCE + diag(nu + extra), sigma_f^2 = z' K^-1 z / n (the ou
 prior's centre mu0 = log 0.5 + log(d / 3) / 2, d at most the axes that are active together: longer in more dimensions.
 The lengthscales m of components of descriptors have a centre mu1 of their own, and a category with components has a
 longer one for its l: descriptors are expected to say how its choices differ. Where they do not, results make m long and
-l short.
+l short. That of a catalogue, none of whose rows comes twice, is longer still.
 
 With an additive part k is k_w, and its d + 2 parameters follow (``additive``), if it is worth it (``EVIDENCE``).
 """
@@ -41,6 +41,8 @@ Bools = NDArray[np.bool_]
 LENGTHSCALES = (0.02, 20.0)
 COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 """mu1, and mu0 of the categories that have components."""
+ROW_PRIOR = math.log(20.0)
+"""mu0 of a catalogue: its rows all differ, so only their numbers say how."""
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 NOISY_STARTS = (0.01, 0.1)
@@ -129,7 +131,7 @@ def prior_centres(
 ) -> Array:
     """Of the logarithms of all lengthscales, (d + p,)."""
     centres = np.full(dimension, prior_centre(together or dimension))
-    centres[components.axes] = NAME_PRIOR
+    centres[components.axes] = np.where(components.of_rows, ROW_PRIOR, NAME_PRIOR)
     if spreads is not None:
         centres += np.log(spreads)
     return np.append(centres, np.full(len(components), COMPONENT_PRIOR))

@@ -41,6 +41,7 @@ from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import betas, gap, learning, quadratic, restarts
 from adabkb_service.engine.auto import report as reports
 from adabkb_service.engine.auto.baseline import keep_near
+from adabkb_service.engine.auto.catalogues import spread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.front import front
@@ -97,6 +98,9 @@ def suggestions(
         failed: (f, d) those that could not be evaluated.
         moved: (m, d) suggested points in whose place a worker evaluated another point.
     """
+    if state.problem.domain.has_catalogue:
+        yield from suggestions_within(state, state.problem.domain.whole, pending, failed, moved)
+        return
     out = handed_out(state, pending, failed, moved)
     search: SearchView | None = None
     restart: tuple[Restart, SearchView] | None = None
@@ -129,8 +133,10 @@ def suggestions_within(
     while not exhausted(state, out.positions, within):
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
-        beta = betas.beta(step, several=state.problem.has_several)
-        point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
+        beta = betas.beta(step, several=state.problem.has_several, of_rows=bool(within.catalogues))
+        point = _first_of_catalogue(state, within, out)
+        if point is None:
+            point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
         phase = _phase(state, best_row(state, seen), point, beta)
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
         out = out.with_pending(point)
@@ -179,10 +185,12 @@ def exhausted(
     """Whether no point of a finite space, or slice, is left to suggest: all are evaluated or among those handed out,
     (k, d), and noise is not declared."""
     within = within or state.problem.domain.whole
+    if not within.size:  # all rows of a catalogue are withdrawn
+        return True
     if state.declares_noise or state.record.size + len(handed_out) < within.size:
         return False
     known = np.concatenate([state.record.positions, handed_out])
-    return len(np.unique(known[within.holds(known)], axis=0)) >= within.size
+    return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
 
 
 def cell_box(state: State, key: str) -> CellBox:
@@ -257,6 +265,15 @@ def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchV
     best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
     restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
+
+
+def _first_of_catalogue(state: State, within: Slice, out: HandedOut) -> Array | None:
+    """A point, (d,), with a row of a catalogue that is unlike those so far, while there is nothing to learn from."""
+    if not within.catalogues or state.record.size >= MIN_RESULTS:
+        return None
+    known = np.concatenate([state.record.positions, out.positions])
+    draw = (state.problem.seed, step_of(state, out))
+    return spread(within, known, draw, is_taken(state.record.positions, out.positions))
 
 
 def _at(state: State, point: Array) -> Suggestion[State]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from ctypes import byref
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto import mixed
+from adabkb_service.engine.auto.catalogues import Lookup
 from adabkb_service.engine.auto.constrained import (
     FINELY,
     feasible_candidates,
@@ -114,6 +116,8 @@ def maximize_ucb(search: Search) -> Array:
         values = search.ucb(points)
         free = _first_free(points, values, taken)
         return _best(points, values) if free is None else free
+    if within.catalogues:
+        return _maximize_over_rows(search)
     if within.feasible is not None:
         return _maximize_feasible(search, within.feasible)
     found = within.put(_all_candidates(search))
@@ -134,6 +138,22 @@ def maximize_ucb(search: Search) -> Array:
         random = domain.snap(uniforms(search.draw[0], -1 - attempt, found.size).reshape(found.shape))
         ends, found = found, within.put(random)
     return _best(ends, search.ucb(ends))
+
+
+def _maximize_over_rows(search: Search) -> Array:
+    """As ``maximize_ucb``, where a parameter is a row of a catalogue."""
+    domain, within = search.domain, search.within
+
+    def ascended(points: Array) -> Array:
+        movable = within.free & domain.movable(points) & ~domain.categorical
+        return domain.snap(ascend(search.view, points, search.beta, movable)) if movable.any() else points
+
+    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw)
+    points = lookup.candidates()
+    free = (point for point in points if not search.taken(within.exact(point)))
+    rest = (point for point in lookup.with_any_row(points[0]) if not search.taken(within.exact(point)))
+    found: Array = next(chain(free, rest), points[0])
+    return found
 
 
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:

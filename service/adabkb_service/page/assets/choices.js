@@ -28,6 +28,7 @@ export function choices(row) {
   const kind = text(row, "kind");
   if (kind === "bool") return TRUTHS.map(([typed, value]) => ({ typed, value, key: typed }));
   if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(text(row, "value")), key: "fixed" }];
+  if (kind === "catalogue") return [];
   const read = kind === "ordinal" ? ordered : meant;
   return filled(row).map((field) => ({ typed: field.value.trim(), value: read(field.value.trim()), key: field.dataset.key }));
 }

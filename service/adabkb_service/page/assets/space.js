@@ -78,6 +78,7 @@ function inWords({ name, kind, low, high, step, scale, periodic, context, when, 
     categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
     ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
     bool: () => "yes or no",
+    catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
     fixed: () => `always ${quoted([value])}`,
   };
   const more = [numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known and not chosen", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
@@ -94,6 +95,7 @@ function parameter(row) {
   const described = { name: text(row, "name"), kind: text(row, "kind") };
   if (described.kind === "categorical") Object.assign(described, { choices: distinct(row), descriptors: descriptors(row) });
   if (described.kind === "ordinal") described.values = distinct(row);
+  if (described.kind === "catalogue") return { ...described, table: part(row, "table").value.trim() };
   if (described.kind === "fixed") described.value = meant(text(row, "value"));
   if (isNumeric(row)) {
     for (const name of ["low", "high", "step"]) described[name] = number(part(row, name));
@@ -126,7 +128,7 @@ export function baseline() {
 function inUse(row) {
   if (isNumeric(row)) return number(part(row, "baseline"));
   const typed = text(row, "baseline");
-  return typed === "" || ["fixed", "bool"].includes(text(row, "kind")) ? undefined : meant(typed);
+  return typed === "" || ["fixed", "bool", "catalogue"].includes(text(row, "kind")) ? undefined : meant(typed);
 }
 
 function belief(row) {
@@ -136,7 +138,7 @@ function belief(row) {
     if (around === undefined && width === undefined) return undefined;
     return { around, [isLog(row) ? "factor" : "width"]: width };
   }
-  const given = text(row, "kind") === "fixed" ? undefined : weights(row);
+  const given = ["fixed", "catalogue"].includes(text(row, "kind")) ? undefined : weights(row);
   return given && { weights: given };
 }
 

@@ -1,0 +1,163 @@
+"""``python -m benchmarks.outcomes.catalogues``: catalogues, by how long a suggestion takes and by what it is worth.
+
+Speed: the time of one suggestion in catalogues of 1,000 to 100,000 rows of random numbers, after 20 and 300 results.
+
+Quality: the 1,728 measured reactions of direct arylation. As a catalogue, each reaction is a row. The numbers of a row
+are its concentration, its temperature, and for its ligand, base and solvent either the leading components of their
+computed descriptors or a column of 0 and 1 for each. As categories, the same five columns are parameters.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import cache
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from adabkb_service.engine.auto.components import principal
+from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.catalogue import CatalogueAxis, table
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.quality.nature.descriptors import descriptors
+from benchmarks.quality.nature.measured import Table
+from benchmarks.quality.nature.measured import table as measured
+
+Ints = NDArray[np.int64]
+
+OUT = RESULTS / "outcomes-catalogues.json"
+FILE = "direct_arylation"
+NUMBERS = ("concentration", "temperature")
+BUDGET, SEEDS = 50, 10
+COUNTS = (10, 20, 30, 50)
+"""Experiments after which the ways are compared."""
+GOOD = 95.0
+"""Percent of yield, which 10 of the reactions have."""
+ROWS = (1_000, 10_000, 100_000)
+RESULTS_SO_FAR = (20, 300)
+COLUMNS = 8
+REPEATS = 11
+
+
+@cache
+def reactions() -> Table:
+    """The measured reactions."""
+    return measured(FILE)
+
+
+def columns(name: str, way: str) -> Array:
+    """(rows, columns) the numbers that a column of the table becomes."""
+    column = reactions().columns[reactions().names.index(name)]
+    if name in NUMBERS:
+        return np.array(column, dtype=np.float64)[:, None]
+    choices = sorted(set(column))
+    if way == "catalogue":
+        known = descriptors(FILE, name)
+        places = principal(np.array([known[choice] for choice in choices]))
+    else:
+        places = np.eye(len(choices))
+    return places[[choices.index(value) for value in column]]
+
+
+def space(way: str, order: Ints) -> Space:
+    """The space of a way, with its rows, or the choices of its categories, in an order."""
+    found = reactions()
+    if way == "categories":
+        return Space(tuple(_axis(name, column, order) for name, column in zip(found.names, found.columns, strict=True)))
+    numbers = np.concatenate([columns(name, way) for name in found.names], axis=1)
+    names = [f"row {row}" for row in order]
+    heads = [f"number {number}" for number in range(numbers.shape[1])]
+    return Space((CatalogueAxis("reaction", table(names, heads, numbers[order], digest=f"{way} {order[:9]}")),))
+
+
+def _axis(name: str, column: tuple[Any, ...], order: Ints) -> Axis:
+    choices = tuple(dict.fromkeys(column[row] for row in order))
+    return ChoiceAxis(name, tuple(sorted(choices)) if name in NUMBERS else choices, ordered=name in NUMBERS)
+
+
+def best_yields(way: str, seed: int) -> list[float]:
+    """The best yield after each experiment of a run."""
+    found, order = reactions(), np.random.default_rng(seed).permutation(len(reactions().means))
+    yields = found.means
+    if way == "random":
+        return list(np.maximum.accumulate(yields[order[:BUDGET]]))
+    rows = {values: row for row, values in enumerate(zip(*found.columns, strict=True))}
+    own = space(way, order)
+    state, told = auto.start(own, Config(), seed), []
+    for _ in range(BUDGET):
+        suggestion = auto.suggest(state, np.zeros((0, own.dimension)))
+        parameters = own.decode(suggestion.point)
+        if way == "categories":
+            row = rows[tuple(parameters[name] for name in found.names)]
+        else:
+            row = int(str(parameters["reaction"]).split()[1])
+        told.append(float(yields[row]))
+        state = auto.observe(suggestion.state, suggestion.point, told[-1]).state
+    return list(np.maximum.accumulate(told))
+
+
+WAYS = ("catalogue", "catalogue of 0 and 1", "categories", "random")
+
+
+def seconds(rows: int, results: int) -> Iterator[float]:
+    """Of suggestions from a catalogue of random numbers, after so many results."""
+    rng = np.random.default_rng(rows)
+    numbers = rng.normal(size=(rows, COLUMNS))
+    values = -((numbers[:, :4] - 0.5) ** 2).sum(axis=1)
+    names = [f"row {row}" for row in range(rows)]
+    axis = CatalogueAxis("row", table(names, [f"n{each}" for each in range(COLUMNS)], numbers, digest=f"random {rows}"))
+    own = Space((axis,))
+    state = auto.start(own, Config(), 0)
+    for row in rng.choice(rows, results, replace=False):
+        state = auto.observe(state, axis.positions(np.array([row])), float(values[row])).state
+    for _ in range(REPEATS + 1):
+        before = time.perf_counter()
+        suggestion = auto.suggest(state, np.zeros((0, 1)))
+        yield time.perf_counter() - before
+        (row,) = axis.rows(suggestion.point)
+        state = auto.observe(suggestion.state, suggestion.point, float(values[row])).state
+
+
+def main() -> None:
+    """Measure both and write the file."""
+    speed = []
+    with threadpool_limits(1):
+        for rows in ROWS:
+            for results in RESULTS_SO_FAR:
+                first, *others = seconds(rows, results)
+                told = {"first": first, "median": median(others), "largest": max(others)}
+                speed.append({"rows": rows, "results": results, **{k: round(v, 4) for k, v in told.items()}})
+        runs = [
+            {"way": way, "seed": seed, "best": [round(float(each), 2) for each in best_yields(way, seed)]}
+            for way in WAYS
+            for seed in range(SEEDS)
+        ]
+    write(OUT, {"provenance": provenance("benchmarks.outcomes.catalogues"), "speed": speed, "runs": runs})
+    times = ("first", "median", "largest")
+    header = ("rows", "results", *(f"{each}, ms" for each in times))
+    print_table(
+        header,
+        [
+            (f"{each['rows']:,}", str(each["results"]), *(f"{1000 * each[name]:.0f}" for name in times))
+            for each in speed
+        ],
+    )
+    print_table(("way", *map(str, COUNTS)), [(way, *_cells(runs, way)) for way in WAYS])
+
+
+def _cells(runs: list[dict[str, Any]], way: str) -> list[str]:
+    """Median, 10% quantile and share of good runs at each of the counts."""
+    best = np.array([run["best"] for run in runs if run["way"] == way])[:, np.array(COUNTS) - 1]
+    low, middle, good = np.quantile(best, 0.1, axis=0), np.median(best, axis=0), (best >= GOOD).mean(axis=0)
+    return [f"{m:.1f} ({q:.1f}), {g:.0%}" for m, q, g in zip(middle, low, good, strict=True)]
+
+
+if __name__ == "__main__":
+    main()

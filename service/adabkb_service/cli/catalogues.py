@@ -1,0 +1,99 @@
+"""Tables of catalogues: for a definition, and to change the rows of one while its study runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_client import Catalogue
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, fail, show, summary
+
+CatalogueTables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalogue",
+        metavar="NAME=FILE",
+        help="adds a parameter whose values are the rows of a table (.csv, .xlsx): their names are in the first "
+        "column, and columns of numbers describe them",
+        show_default=False,
+    ),
+]
+
+
+def change_catalogue(
+    server: Server,
+    study: StudyId,
+    parameter: Annotated[str, typer.Argument(help="name of the catalogue", show_default=False)],
+    add: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="a table with rows to add, of the same columns", show_default=False),
+    ] = None,
+    withdraw: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW", help="a row that is not to be suggested any more; may be repeated", show_default=False
+        ),
+    ] = None,
+    restore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROW", help="a withdrawn row to suggest again; may be repeated", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add, withdraw and restore rows of a catalogue.
+
+    The study runs on. Results in withdrawn rows go on to count.
+
+    \b
+    adabkb study change-catalogue dyes molecule --add new.csv
+    adabkb study change-catalogue dyes molecule --withdraw "Nile red" --withdraw fluorescein
+    """
+    change: dict[str, Any] = {} if add is None else {"add": read(add).to_csv()}
+    change |= {name: rows for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
+    if not change:
+        fail("nothing is to be changed; give at least one option, such as --withdraw ROW")
+    changed = server.patch(path(study), {"catalogues": {parameter: change}})
+    show(changed, summary(changed), as_json=as_json)
+
+
+def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
+    """Put parameters of tables into a definition, in place; one of the same name and kind is replaced.
+
+    Args:
+        tables: each ``NAME=FILE``.
+        definition: of a study.
+
+    Raises:
+        Failure: there is a parameter of the name and of another kind, or the table cannot be read.
+    """
+    parameters = definition.setdefault("parameters", [])
+    for text in tables:
+        name, equals, file = text.partition("=")
+        if not (equals and name and file):
+            fail(f"--catalogue {text!r} has no file; give --catalogue NAME=FILE")
+        listed = parameters if isinstance(parameters, list) else []
+        found = [each for each in listed if isinstance(each, dict) and each.get("name") == name]
+        if found and found[0].get("kind") != "catalogue":
+            fail(f"the definition has a parameter {name!r} that is no catalogue; leave it out, or give another name")
+        made = {"name": name, **read(file).to_json()}
+        if found:
+            found[0].update(made)
+        elif isinstance(parameters, list):
+            parameters.append(made)
+
+
+def read(file: str) -> Catalogue:
+    """The rows of a table.
+
+    Raises:
+        Failure: it cannot be read.
+    """
+    try:
+        return Catalogue.from_csv(file)
+    except OSError as error:
+        fail(f"cannot read {file} ({error.strerror}); give a file with a table")
+    except (ValueError, ImportError) as error:
+        fail(str(error))

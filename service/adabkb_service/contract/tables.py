@@ -1,0 +1,232 @@
+"""Tables of catalogues: how their text is read, and what of a parameter is stored in place of it.
+
+A table is text in CSV: a line of heads, then a line for each row, with commas, semicolons or tabs between cells. The
+first column names the rows, and the others are numbers that describe them. A study's row stores what identifies the
+table; the log has the text.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.engine.catalogue import Table, table
+from adabkb_service.engine.wording import brief
+from adabkb_service.storage.catalogues import Pieces, keep, pieces_of
+
+Array = NDArray[np.float64]
+
+MOST_ROWS = 200_000
+"""Of a catalogue, withdrawn ones too."""
+MOST_COLUMNS = 300
+"""Columns of numbers."""
+MOST_NUMBERS = 5_000_000
+"""Rows times columns."""
+LONGEST_TABLE = 10 * 2**20
+"""Characters."""
+LONGEST_ROW, LONGEST_HEAD = 1000, 200
+"""Characters of the name of a row, and of a column."""
+MOST_SHOWN = 1000
+"""Characters of a table in an event that is shown."""
+BETWEEN = ",;\t"
+"""What may stand between cells; numbers may have decimal commas where it is no comma."""
+CACHED = 20_000_000
+"""Numbers of the tables that a process keeps."""
+
+
+def table_of(pieces: Pieces) -> Table:
+    """The table as it is after all changes.
+
+    Raises:
+        PydanticCustomError: it is not of this form; the message has the line and the column.
+    """
+    with _guard:
+        known = _tables.get(pieces.digest)
+    if known is not None:
+        return known
+    if pieces.changes:
+        found = _changed(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
+    else:
+        head, names, numbers = _read(pieces.table)
+        found = table(names, head, numbers, digest=pieces.digest)
+    with _guard:
+        _tables[pieces.digest] = found
+    return found
+
+
+def lightened(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Parameters as a study's row stores them: of a table what identifies it. The table is kept for this process."""
+    return [_light(each, Pieces(each["table"])) if "table" in each else dict(each) for each in parameters]
+
+
+def with_changes(
+    parameters: Sequence[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Stored parameters after changes of their tables, by name.
+
+    Raises:
+        PydanticCustomError: a change does not go with its table.
+    """
+    found = []
+    for each in parameters:
+        change = changes.get(each["name"])
+        found.append(dict(each) if change is None else _light(each, pieces_of(each["digest"]).changed(change)))
+    return found
+
+
+def are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the tables of two stored parameters have the same rows, and the same ones are withdrawn."""
+    first, second = (table_of(pieces_of(each["digest"])) for each in (one, other))
+    return first.names == second.names and np.array_equal(first.is_offered, second.is_offered)
+
+
+def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of an event ``created`` or ``edited`` with the beginnings of long tables."""
+    found = dict(payload)
+    if "definition" in found:
+        given = found["definition"]
+        found["definition"] = {**given, "parameters": [_cut(each, "table") for each in given["parameters"]]}
+    if "parameters" in found:
+        found["parameters"] = [_cut(each, "table") for each in found["parameters"]]
+    if "catalogues" in found:
+        found["catalogues"] = {name: _cut(change, "add") for name, change in found["catalogues"].items()}
+    return found
+
+
+def _cut(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    text = fields.get(name)
+    if not isinstance(text, str) or len(text) <= MOST_SHOWN:
+        return dict(fields)
+    return {**fields, name: f"{text[:MOST_SHOWN]}... ({len(text):,} characters, which the study's export has)"}
+
+
+_guard = Lock()
+_tables: LRUCache[str, Table] = LRUCache(CACHED, getsizeof=lambda each: each.numbers.size + 2 * len(each.names))
+
+
+def _light(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]:
+    known = table_of(pieces)
+    return {
+        "name": parameter["name"],
+        "kind": "catalogue",
+        "digest": keep(pieces),
+        "columns": list(known.columns),
+        "rows": len(known.names),
+        "withdrawn": len(known.names) - len(known.offered),
+    }
+
+
+def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
+    """A table after a change."""
+    names, numbers = list(before.names), before.numbers
+    if "add" in change:
+        head, added, more = _read(change["add"])
+        if head != list(before.columns):
+            raise _fault(1, f"has the columns {_listed(head)}, and the table has {_listed(before.columns)}; give these")
+        for line, name in enumerate(added, 2):
+            if name in before.numbered:
+                raise _fault(line, f"names {name!r}, which is in the catalogue; leave the line out, or restore the row")
+        names, numbers = names + added, np.concatenate([numbers, more])
+        _check_size(len(names), len(head))
+    withdrawn = {name for name, is_offered in zip(before.names, before.is_offered, strict=True) if not is_offered}
+    for field, rows in (("withdraw", change.get("withdraw", ())), ("restore", change.get("restore", ()))):
+        for name in rows:
+            if name not in before.numbered:
+                raise PydanticCustomError("catalogue", "{what}", {"what": f"{field} has {name!r}, which is no row"})
+    withdrawn |= set(change.get("withdraw", ()))
+    withdrawn -= set(change.get("restore", ()))
+    return table(names, before.columns, numbers, sorted(withdrawn), digest)
+
+
+def _read(text: str) -> tuple[list[str], list[str], Array]:
+    """The heads of the columns of numbers, the names of the rows, and the numbers, (rows, columns)."""
+    text = text.removeprefix("\ufeff")
+    between = max(BETWEEN, key=text.lstrip("\r\n").partition("\n")[0].count)
+    lines = csv.reader(StringIO(text, newline=""), delimiter=between, strict=True)
+    names: dict[str, int] = {}
+    numbers: list[list[float]] = []
+    head: list[str] | None = None
+    try:
+        for cells in lines:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if head is None:
+                head = _checked_head([cell.strip() for cell in cells], lines.line_num)
+                continue
+            if len(cells) != len(head) + 1:
+                raise _fault(
+                    lines.line_num, f"has {len(cells)} cells, and the line of heads has {len(head) + 1}; give as many"
+                )
+            name = cells[0].strip()
+            if not name or len(name) > LONGEST_ROW:
+                raise _fault(lines.line_num, f"has no name of 1 to {LONGEST_ROW} characters in the first column")
+            if name in names:
+                raise _fault(lines.line_num, f"names {name!r} as line {names[name]} does; give each row once")
+            names[name] = lines.line_num
+            _check_size(len(names), len(head))
+            values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]
+            numbers.append(_numbers(values, head, lines.line_num))
+    except csv.Error as error:
+        raise _fault(lines.line_num, f"is no line of CSV ({error}); quote cells that hold commas or quotes") from None
+    if head is None or not names:
+        raise PydanticCustomError("table", "has no rows; give a line of heads and a line for each row")
+    return head, list(names), np.array(numbers, dtype=np.float64).reshape(len(names), len(head))
+
+
+def _checked_head(cells: list[str], line: int) -> list[str]:
+    head = cells[1:]
+    if not head:
+        raise _fault(
+            line, "has one column; give columns of numbers that describe the rows, or use a categorical parameter"
+        )
+    if len(head) > MOST_COLUMNS:
+        raise _fault(line, f"has {len(head)} columns of numbers; give {MOST_COLUMNS} at most")
+    for number, each in enumerate(head, 2):
+        if not each or len(each) > LONGEST_HEAD or each in head[: number - 2]:
+            raise _fault(line, f"has no name of its own for column {number}; give each column a different one")
+    return head
+
+
+def _numbers(cells: Sequence[str], head: Sequence[str], line: int) -> list[float]:
+    try:
+        found = [float(cell) for cell in cells]
+        if all(map(math.isfinite, found)):
+            return found
+    except ValueError:
+        pass
+    column, cell = next((c, cell) for c, cell in zip(head, cells, strict=True) if not _is_finite(cell))
+    raise _fault(
+        line,
+        f"has {brief(cell)!r} in column {brief(column)!r}; give a finite number, or leave out the row or the column",
+    )
+
+
+def _is_finite(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _check_size(rows: int, columns: int) -> None:
+    if rows > MOST_ROWS:
+        raise PydanticCustomError("table", f"has more than {MOST_ROWS:,} rows; leave some out")
+    if rows * columns > MOST_NUMBERS:
+        raise PydanticCustomError("table", f"has more than {MOST_NUMBERS:,} numbers; leave columns or rows out")
+
+
+def _fault(line: int, what: str) -> PydanticCustomError:
+    return PydanticCustomError("table", "{what}", {"what": f"line {line} {what}"})
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(brief, names[:5])) + (", ..." if len(names) > 5 else "")
