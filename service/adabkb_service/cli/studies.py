@@ -112,6 +112,15 @@ def update(
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
     ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=JSON",
+            help="label, unit, digits, low and high of value (the objective) or of a metric; replaces those of all; "
+            "may be repeated",
+            show_default=False,
+        ),
+    ] = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option(
@@ -138,6 +147,7 @@ def update(
 
     \b
     adabkb study update svm --budget 100 --tolerance none
+    adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
@@ -157,6 +167,8 @@ def update(
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
+    if quantity is not None:
+        changes["quantities"] = parse_point(quantity)
     if parameter is not None:
         changes["parameters"] = [_parameter(text) for text in parameter]
     if descriptors is not None:

@@ -95,6 +95,15 @@ When = Annotated[
     ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
+Unit = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=30)] | None,
+    Field(description="such as °C, for people", exclude_if=lambda unit: unit is None),
+]
+"""In which numbers are told. Nothing is converted."""
+Label = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=100)] | None,
+    Field(description="what people read in place of the name", exclude_if=lambda label: label is None),
+]
 Known = Annotated[
     bool,
     Field(
@@ -147,6 +156,8 @@ class FloatParameter(Body):
     ] = False
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("low")
     @classmethod
@@ -210,6 +221,8 @@ class IntParameter(Body):
     step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, validate_default=True), Whole] = 1
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("low")
     @classmethod
@@ -253,6 +266,8 @@ class OrdinalParameter(Body):
     values: Choices
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("values")
     @classmethod
@@ -273,6 +288,8 @@ class CategoricalParameter(Body):
     descriptors: Descriptors = Field(default_factory=dict)
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("choices")
     @classmethod
@@ -304,6 +321,8 @@ class BoolParameter(Body):
     kind: Literal["bool"]
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     def axis(self) -> Axis:
         """The engine's axis."""
@@ -317,6 +336,8 @@ class FixedParameter(Body):
     kind: Literal["fixed"]
     value: Choice
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     def axis(self) -> Fixed:
         """No axis: the engine does not see it."""

@@ -12,6 +12,7 @@ from cachetools import LRUCache
 from pydantic import Field
 
 from adabkb_service.contract.parameters import Choice, Name
+from adabkb_service.contract.quantities import without_words
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
@@ -47,6 +48,17 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
     """A stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     return {**stored, "parameters": edit["parameters"], "space_version": edit["version"], "defaults": defaults}
+
+
+def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored definition with other words for people: ``quantities``, and ``parameters`` with the words of some."""
+    words = changes.get("parameters", {})
+    parameters = [
+        {**without_words(each), **words[each["name"]]} if each["name"] in words else each
+        for each in stored["parameters"]
+    ]
+    quantities = {"quantities": changes["quantities"]} if "quantities" in changes else {}
+    return {**stored, "parameters": parameters, **quantities}
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:

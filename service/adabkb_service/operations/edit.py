@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.quantities import WORDS, without_words
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
@@ -64,7 +65,9 @@ def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) 
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
     new = {each["name"]: each for each in given or ()}
     _check_names(given or (), new, defaults or {})
-    if _is_same(before | new, before) and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
+    is_same_space = _is_same(_bare(before | new), _bare(before))
+    if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
+        _reword(draft, before, new)
         return
     check_editable(definition)
     event: dict[str, Any] = {
@@ -76,6 +79,19 @@ def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) 
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
     fail_out_of_space_trials(draft)
+
+
+def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
+    """Parameters as the model sees them."""
+    return {name: without_words(each) for name, each in parameters.items()}
+
+
+def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
+    """Change names and units that people read, if nothing else of the parameters changes: the space stays the same."""
+    changed = [name for name, each in new.items() if not _is_same(each, before[name])]
+    words = {name: {word: new[name][word] for word in WORDS if word in new[name]} for name in changed}
+    if words:
+        draft.record("updated", {"changes": {"parameters": words}})
 
 
 def _is_same(one: Fields, other: Fields) -> bool:
