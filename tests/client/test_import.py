@@ -305,5 +305,5 @@ def test_a_sheet_needs_packages_that_the_refusal_names(
     line: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match="pip install pandas openpyxl, or save it as CSV"):
+    with pytest.raises(ImportError, match="pip install openpyxl, or save it as CSV"):
         line.import_results(tmp_path / "a.xlsx")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -184,8 +185,8 @@ def export(
     server: Server,
     study: StudyId,
     format: Annotated[
-        Literal["jsonl", "csv", "curves"],
-        typer.Option(help="jsonl: everything; csv: the trials and results; curves: reports, as CSV"),
+        Literal["jsonl", "csv", "xlsx", "curves"],
+        typer.Option(help="jsonl: everything; csv or xlsx: the trials and results; curves: reports, as CSV"),
     ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: AsJson = False,
@@ -193,13 +194,23 @@ def export(
     """Export everything that a study holds, or tables of it. --json is --format jsonl."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
+    if format == "xlsx":
+        if output is None:
+            fail("an Excel file is no text for a terminal; give --output FILE.xlsx")
+        content = server.content(path(study, "/export"), format=format)
+        _write(output, lambda file: file.write_bytes(content))
+        return
     is_for_excel = output is not None and format != "jsonl"  # a program that reads stdout takes no byte order mark
     text = server.text(path(study, "/export"), format=format, **({"bom": "true"} if is_for_excel else {}))
     if output is None:
         typer.echo(text, nl=False)
         return
+    _write(output, lambda file: file.write_text(text, encoding="utf-8", newline=""))
+
+
+def _write(output: Path, write: Callable[[Path], object]) -> None:
     try:
-        output.write_text(text, encoding="utf-8", newline="")
+        write(output)
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
 

@@ -11,8 +11,10 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.page.words import figure
+from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
     "running": "running",
@@ -35,6 +37,18 @@ PHASES: Mapping[str, str] = {
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
 """What trials are for that have no phase."""
+KINDS: Mapping[str, str] = {
+    "": "everything",
+    "counting": "results that count",
+    "own": "results of no trial",
+    "repeated": "repeated points",
+    "corrected": "corrected results",
+    "excluded": "excluded results",
+    "open": "trials without a result yet",
+    "failed": "failed trials",
+    "stopped": "trials stopped early",
+}
+"""Rows of which the table of results may be."""
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
 
@@ -60,6 +74,35 @@ def confidence(study: Study) -> str | None:
 def measured(study: Study) -> list[str]:
     """The names of the metrics of each result, several objectives first."""
     return [*(each.metric for each in study.objectives), *study.metrics]
+
+
+def is_sortable(name: str) -> bool:
+    """Whether a table can be sorted by the values of this name."""
+    return not any(sign in name for sign in NOT_IN_PATHS)
+
+
+def title(study: Study, name: str | None = None) -> str:
+    """What a column of a metric is called, with its unit; of the objective, where there is one, without a name."""
+    quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
+    return titled(name or "Result", quantity.label, quantity.unit)
+
+
+def number(study: Study, name: str | None, value: float | None) -> str:
+    """A number of a metric, or of the objective, with as many digits as the study says."""
+    digits = study.quantities.get(name or OBJECTIVE, UNNAMED).digits
+    if digits is None or value is None:
+        return figure(value, 6)
+    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def unit(study: Study, name: str | None = None) -> str:
+    """The unit of a metric, or of the objective; empty if none is known."""
+    return study.quantities.get(name or OBJECTIVE, UNNAMED).unit or ""
+
+
+def parameter_title(parameter: Parameter) -> str:
+    """What a column of a parameter is called, with its unit."""
+    return titled(parameter.name, parameter.label, parameter.unit)
 
 
 def uncertain(study: Study) -> list[str]:

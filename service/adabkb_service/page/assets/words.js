@@ -26,6 +26,9 @@ export function plusMinus(mean, std) {
 /** So many things. */
 export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
 
+/** What a column or an axis is called: the label, or else the name, with the unit. */
+export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]` : label || name);
+
 /** A value of a parameter. */
 export function shown(value) {
   if (typeof value === "number") return figure(value, 6);
