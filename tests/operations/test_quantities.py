@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.assessment import assessment
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
@@ -121,7 +124,32 @@ def test_a_definition_without_words_opens_a_study_that_has_some_by_now(running: 
     change(running, "s", {"quantities": {"value": YIELD}})
     assert not create(running, definition()).created
     assert not create(running, definition(parameters=[WORDED[0], Y], quantities={"value": YIELD})).created
-    with pytest.raises(StudyExists, match="quantities.value.unit is '%', not 'g'"):
+    with pytest.raises(StudyExists, match=r"quantities\.value\.unit is '%', not 'g'"):
         create(running, definition(quantities={"value": {**YIELD, "unit": "g"}}))
-    with pytest.raises(StudyExists, match="parameters.0.unit is '°C', not 'K'"):
+    with pytest.raises(StudyExists, match=r"parameters\.0\.unit is '°C', not 'K'"):
         create(running, definition(parameters=[{**X, "unit": "K"}, Y]))
+
+
+def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Service) -> None:
+    """Of a yield close to 100 % the model may expect more than that; nobody is told so."""
+    create(running, definition(direction="maximize", parameters=WORDED, quantities={"value": YIELD}))
+    for _ in range(12):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
+    told = assessment(running, "s")
+    assert "The best Yield of 12 results is " in told.progress.text
+    assert re.search(r"is \d+\.\d %", told.progress.text)
+    assert told.latest is not None
+    assert "%" in told.latest.text
+    (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert "The request fixed Bath temperature = 2.0 °C." in decision.in_words
+    assert re.search(r"\d ± [\d.e-]+ %", decision.in_words)
+    expected = [
+        float(found)
+        for text in (told.progress.text, told.latest.text, decision.in_words)
+        for found in re.findall(r"([\d.]+) ±", text)
+    ]
+    assert expected
+    assert max(expected) <= 100.0

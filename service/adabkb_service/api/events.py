@@ -24,8 +24,8 @@ from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations import export, read, sharing
-from adabkb_service.operations.sheet import MEDIA_TYPE
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.sheet import MEDIA_TYPE
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 

@@ -94,12 +94,11 @@ def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | Non
         if number is None or quantity.within(number) == number:
             continue
         is_low = quantity.low is not None and number < quantity.low
-        end, bound = ("below", quantity.low) if is_low else ("above", quantity.high)
+        end, bound, what = ("below", quantity.low, "least") if is_low else ("above", quantity.high, "largest")
         yield (
             name,
-            f"is {number:.9g}, {end} {with_unit(f'{bound:.9g}', quantity.unit)}, the {'least' if is_low else 'largest'} "
-            f"value that the study's quantities allow; correct it, or change {'low' if is_low else 'high'} of "
-            f"{name} there",
+            f"is {number:.9g}, {end} {with_unit(f'{bound:.9g}', quantity.unit)}, the {what} value that the study's "
+            f"quantities allow; correct it, or change {'low' if is_low else 'high'} of {name} there",
         )
 
 

@@ -94,7 +94,13 @@ class Overview:
         return StudyList(lines, counts)
 
     def table(
-        self, study_id: str, kind: result_table.Kind | None, worker: str, sort: result_table.Sort, offset: int, limit: int
+        self,
+        study_id: str,
+        kind: result_table.Kind | None,
+        worker: str,
+        sort: result_table.Sort,
+        offset: int,
+        limit: int,
     ) -> Lines:
         """Results and trials without one, in an order.
 

@@ -114,7 +114,9 @@ def _rows(content: bytes) -> Iterator[list[str]]:
     except Invalid:
         raise
     except Exception as error:  # openpyxl raises whatever its parser meets in a file that is none
-        raise _refused(f"is no Excel file of the kind .xlsx ({type(error).__name__}); save it as such, or as CSV") from error
+        raise _refused(
+            f"is no Excel file of the kind .xlsx ({type(error).__name__}); save it as such, or as CSV"
+        ) from error
 
 
 def _text(value: Any) -> str:

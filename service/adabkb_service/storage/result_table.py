@@ -85,7 +85,9 @@ def page(
         limit: how many at most.
     """
     parts = [_told(connection, study_id, kind, worker, sort), _untold(study_id, kind, worker, sort)]
-    count = sum(connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts))
+    count = sum(
+        connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
+    )
     first = [_first(part, sort, offset + limit) for part in _some(parts)]
     rows = union_all(*(select(part) for part in first)).subquery()
     query = select(rows.c.trial, rows.c.seq).order_by(*_order(rows.c, sort)).offset(offset).limit(limit)

@@ -33,6 +33,7 @@ const ACTIONS = {
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
+  words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   widen: { says: () => "The range is wider from now on.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },

@@ -30,10 +30,10 @@ function begin(row) {
   const { api } = document.getElementById("rows").dataset;
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
   const asked = told ? null : JSON.parse(row.dataset.trial);
-  const cells = [...row.querySelectorAll("[data-field], [data-metric]")];
+  const cells = [...row.querySelectorAll("[data-field], [data-measured]")];
   editor = { row, before: cells.map((cell) => [cell, [...cell.childNodes]]) };
   for (const cell of cells) {
-    const { field: name, metric } = cell.dataset;
+    const { field: name, measured: metric } = cell.dataset;
     const label = metric ?? (name === "value" ? "Result" : "Standard error");
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
     cell.replaceChildren(field(metric ?? name, label, value, { group: metric === undefined ? undefined : "metrics", isOptional: told !== null && name === "std_error" }));
@@ -83,7 +83,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("dblclick", (event) => {
   const row = event.target.closest("#rows tr:has([data-edit])");
-  if (row && !row.classList.contains("editing") && event.target.closest("[data-field], [data-metric]")) begin(row);
+  if (row && !row.classList.contains("editing") && event.target.closest("[data-field], [data-measured]")) begin(row);
 });
 
 document.addEventListener("keydown", (event) => {

@@ -12,6 +12,7 @@ import { contourChart, importanceChart, parallelChart, slicesChart } from "./lea
 import { partitionChart } from "./partition.js";
 import "./rows.js";
 import { validationChart } from "./validation.js";
+import { takeWords } from "./wording.js";
 import { figure, plusMinus, shown } from "./words.js";
 import { timelineChart } from "./workers.js";
 
@@ -97,6 +98,9 @@ contextual?.addEventListener("submit", async (event) => {
     tellProblem(contextual, error);
   }
 });
+
+const words = document.getElementById("words-form");
+if (words) takeWords(words, data);
 
 let settling = null;
 let listing = null;
