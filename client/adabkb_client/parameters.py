@@ -6,7 +6,7 @@ active only where the parameter "kernel" is, and is "rbf". Of several conditions
 Each kind that varies takes ``context=True``: the parameter is not chosen, but known when a trial is asked for, such as
 the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
 
-Each kind takes ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Bath temperature")``: people read them
+Each kind takes ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``. People read them
 in sentences, figures, tables and forms. The model has no use for them, and they can be changed at any time.
 
 The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means

@@ -38,7 +38,7 @@ COUNTED = 15
 """Steps that counting a row may take. To read a whole row takes many times as many."""
 SEVERAL = [{"metric": "loss", "direction": "minimize"}, {"metric": "size", "direction": "minimize"}]
 LOOKED_THROUGH = 45
-"""The same for each row of the table of results: they are counted, and looked through for corrections and repetitions."""
+"""The same for each row of the table of results, which are counted, and looked through for repetitions."""
 
 
 @dataclass

@@ -54,7 +54,8 @@ def test_a_study_with_words_suggests_the_same_points_to_the_bit(running: Service
 
 
 def test_words_are_part_of_the_log(database: Database, clock: ManualClock, running: Service) -> None:
-    """They are changed and taken away, before and after an edit of the space; replay, doctor, export and import follow."""
+    """They are changed and taken away, before and after an edit of the space; replay, doctor, export and import
+    follow."""
     create(running, definition(parameters=WORDED))
     goes_on(running, "s", 6)
     edit(running, {**X, "unit": "K"})  # no edit of the space

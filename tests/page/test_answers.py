@@ -61,7 +61,7 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
     for path in (
         "/studies/nowhere",
         "/studies/digits/trials/99",
-        "/studies/nowhere/trials",
+        "/studies/nowhere/results",
         "/studies/digits/trials/x",
         "/?page=0",
     ):

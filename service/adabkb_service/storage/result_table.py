@@ -201,8 +201,8 @@ def corrected(connection: Connection, study_id: str) -> set[int]:
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
     """Of results at whose points there are several, by their numbers."""
     points, columns = cast(observations.c.parameters, Text), observations.c
-    mine = select(columns.seq, points).where(columns.study_id == study_id, columns.seq.in_(seqs))
-    at = {seq: point for seq, point in connection.execute(mine)}
+    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
+    at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}
     counting = func.avg(columns.value).filter(columns.excluded.is_(False))
     query = select(points, func.count(), counting).where(columns.study_id == study_id, points.in_(set(at.values())))
     several = query.group_by(points).having(func.count() > 1)

@@ -63,14 +63,16 @@ function results(history, ink) {
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
 const point = (result) => ({ value: [result.seq, result.value], result });
 
+/** How good a point may be, as far as the natural bounds allow. */
+const farthest = (study, best) => cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
+
 function bestSoFar(study, { records, count }, recommendation, metric, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(([, at]) => at != null);
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (line.length) line.push([count, best]);
   const areas = [];
-  const far = cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
-  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: far }]);
+  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: farthest(study, best) }]);
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
   if (model && !study.objectives) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
   return {
@@ -120,7 +122,7 @@ function said(study, { count, records, results: drawn }) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(cut({ mean: study.direction === "minimize" ? best[1] - study.gap : best[1] + study.gap }, study.quantity).mean - best[1]) : study.gap, 3), study.quantity.unit)}`);
+  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
   if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);
   return `${parts.join("; ")}.`;
 }
