@@ -1,4 +1,4 @@
-"""Names, units and natural bounds in a real Chromium: typed into the form, read everywhere, changed in a running study."""
+"""Names, units and natural bounds in a real Chromium: typed in, read everywhere, changed in a running study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         row.get_by_label("Step").fill("1")
         row.get_by_text("What you know of it").click()
         row.get_by_label("What people read").fill("Bath temperature")
-        expect(page.locator("#summary")).to_contain_text("a number from 20 to 120 °C, called “Bath temperature” in steps of 1")
+        expect(page.locator("#summary")).to_contain_text(
+            "a number from 20 to 120 °C, called “Bath temperature” in steps of 1"
+        )
         page.get_by_text("More", exact=True).click()
         page.get_by_label("Time for one experiment").fill("2 weeks")
         page.get_by_role("button", name="Create the study").click()
@@ -48,7 +50,10 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
 
 
 def worded(api: httpx.Client, study: str) -> None:
-    parameters = [{"name": "t", "kind": "float", "low": 0, "high": 1, "unit": "h"}, {"name": "s", "kind": "int", "low": 1, "high": 9}]
+    parameters = [
+        {"name": "t", "kind": "float", "low": 0, "high": 1, "unit": "h"},
+        {"name": "s", "kind": "int", "low": 1, "high": 9},
+    ]
     words = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100, "digits": 1}}
     definition = {"id": study, "direction": "maximize", "parameters": parameters, "seed": 1, "quantities": words}
     checked(api.post("/v1/studies", json=definition))
@@ -101,7 +106,9 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/changing")
         changes(page, "value", Least_possible_value="200")
-        expect(page.get_by_role("dialog").get_by_label("Largest possible value of value")).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_role("dialog").get_by_label("Largest possible value of value")).to_have_attribute(
+            "aria-invalid", "true"
+        )
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         page.reload()
         changes(page, "t", Name="Time", Unit="min")
