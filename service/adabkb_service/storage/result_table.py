@@ -5,8 +5,9 @@ Which rows a page has is found by their numbers and one sort key alone: whole ro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -38,8 +39,8 @@ WITH_RESULTS: frozenset[Kind] = frozenset({"counting", "own", "excluded", "corre
 Columns = Literal["when", "trial", "value", "state", "worker"]
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """Columns with values by name, by what a sort is called."""
-NOT_IN_PATHS = ('"', "\\")
-"""Characters of names by which no row can be sorted: paths of JSON have no way to write them on every database."""
+NOT_IN_PATHS = '"'
+"""A name with it cannot be sorted by: paths of JSON have no way to write it on SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ def page(
         offset: how many are left out at the beginning.
         limit: how many at most.
     """
+    if sort.name is not None and connection.dialect.name == "sqlite":  # which looks for names as they are stored
+        sort = replace(sort, name=json.dumps(sort.name)[1:-1])
     parts = [_told(connection, study_id, kind, worker, sort), _untold(study_id, kind, worker, sort)]
     count = sum(
         connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
