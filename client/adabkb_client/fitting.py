@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_client.plain import plain
+from adabkb_client.plain import plain, titled
 from adabkb_client.sources import NESTED, Row
 
 COMPLETED = ("", "complete", "completed")
@@ -125,12 +125,6 @@ def chosen(
         {name: _of_metric(name, words.get(name, {}), columns) for name in metrics},
         {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
     )
-
-
-def titled(name: str, words: Mapping[str, Any]) -> str:
-    """Return what people call a column: the label, or else the name, with the unit."""
-    label, unit = words.get("label") or name, words.get("unit")
-    return f"{label} [{unit}]" if unit else label
 
 
 def _of_metric(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str:

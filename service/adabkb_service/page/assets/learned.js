@@ -5,7 +5,7 @@ import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
-const COLOURS = { mean: "posterior mean", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
+const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
 
 export function importanceChart(data) {
   return new Chart("importance", async () => {
