@@ -13,6 +13,7 @@ from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.naming import within_reach
 from adabkb_service.page.words import figure
 from adabkb_service.storage.result_table import NOT_IN_PATHS
@@ -50,6 +51,8 @@ KINDS: Mapping[str, str] = {
     "stopped": "trials stopped early",
 }
 """Rows of which the table of results may be."""
+FINEST = 15
+"""Decimals of what the model expects, at most; its standard deviation says how many there are."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Of a duration: seconds, and the name."""
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
@@ -144,7 +147,7 @@ def difference(study: Study, value: float) -> str:
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     """What the model expects of a metric, or of the objective: cut to its natural bounds, with its unit."""
     quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
-    return with_unit(f"{figure(quantity.within(mean))} ± {figure(std, 2)}", quantity.unit)
+    return Digits(mean, mean, FINEST, quantity).estimate(mean, std)
 
 
 def interval(study: Study, low: float, high: float) -> str:
