@@ -58,10 +58,11 @@ def test_figures_have_names_and_units_and_intervals_end_at_natural_bounds(connec
     )
     for t, kind in [(0.1, "a"), (0.2, "b"), (0.7, "a"), (0.9, "a"), (0.4, "b"), (0.5, "a")]:
         study.add_result({"t": t, "kind": kind}, 99 - 90 * (t - 0.5) ** 2)
-    assert study.plot.history().axes[0].get_ylabel() == "Yield [%] (maximize)"
-    panel, *_ = study.plot.slice("t").axes
+    (axes,) = drawn(study.plot.history())
+    assert axes.get_ylabel() == "Yield [%] (maximize)"
+    (panel,) = drawn(study.plot.slice("t"))
     assert (panel.get_xlabel(), panel.get_ylabel()) == (r"Time \$x\$ [h]", "Yield [%]")
-    band = panel.collections[0].get_paths()[0].vertices
+    band = np.asarray(panel.collections[0].get_paths()[0].vertices)
     assert band[:, 1].max() == 100
     assert band[:, 1].min() >= 0
 

@@ -20,7 +20,7 @@ STRANGE = ("a.b", "a'b", "a\\b", "a b[0]", "$x", "100%s", "ä:ö", "parameters",
 def listed(running: Service, sort: Sort, kind: Kind | None = None, offset: int = 0, limit: int = 50) -> list[Any]:
     """A row as its result's number, or as the number of its trial, negative."""
     found = Overview(running).table("s", kind, "", sort, offset, limit)
-    return [line.result.seq if line.result else -line.trial.number for line in found.lines if line.result or line.trial]
+    return [line.result.seq if line.result else -(line.trial.number if line.trial else 0) for line in found.lines]
 
 
 @pytest.mark.parametrize("name", STRANGE)

@@ -36,16 +36,18 @@ UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
 """States of trials that may have no result."""
 WITH_RESULTS: frozenset[Kind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
-Columns = Literal["when", "trial", "value", "state", "worker"]
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """Columns with values by name, by what a sort is called."""
+MOST_CORRECTIONS = 10_000
+"""That are looked at: more numbers than SQLite takes in a statement would be too many."""
 NOT_IN_PATHS = '"'
 """A name with it cannot be sorted by: paths of JSON have no way to write it on SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By what rows are sorted: a column, or a value of a ``parameter`` or a ``metric``."""
+    """By what rows are sorted: ``when``, ``trial``, ``value``, ``state`` or ``worker``, or by a value of a ``parameter``
+    or a ``metric`` with a name."""
 
     column: str
     name: str | None = None
@@ -196,8 +198,9 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """The numbers of the results of which anything but whether they count was corrected."""
-    query = select(events.c.payload).where(events.c.study_id == study_id, events.c.kind == "corrected")
+    """The numbers of the results of which anything but whether they count was corrected, by the last corrections."""
+    theirs = events.c.study_id == study_id, events.c.kind == "corrected"
+    query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
     return {payload["observation"] for (payload,) in connection.execute(query) if payload["was"].keys() - {"excluded"}}
 
 
