@@ -212,6 +212,8 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
     assert "is 182, above 100 %" in told
     assert "does not measure" in adabkb("study", "update", study.id, "--quantity", 'purity={"unit": "%"}', code=1)
     adabkb("result", "add", study.id, "82", "x=0.5", "y=0.5")
+    assert "best 82.0 % at x=0.5 y=0.5" in adabkb("study", "show", study.id)
+    assert "best 82 % at x=0.5, y=0.5" in repr(study.info())
     file = tmp_path / "study.xlsx"
     adabkb("study", "export", study.id, "--format", "xlsx", "--output", str(file))
     header, row = load_workbook(file).active.iter_rows(values_only=True)

@@ -13,7 +13,7 @@ from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
-from adabkb_service.cli.output import AsJson, fail, show, summary
+from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.values import parse, parse_point
 
 NO_LIMIT = "none"
@@ -73,7 +73,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     found = server.get(path(study))
     lines = [summary(found)]
     if found["gap"] is not None:
-        lines.append(f"going on will probably gain less than {found['gap']:.6g}")
+        lines.append(f"going on will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:

@@ -46,8 +46,8 @@ NOT_IN_PATHS = '"'
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By what rows are sorted: ``when``, ``trial``, ``value``, ``state`` or ``worker``, or by a value of a ``parameter``
-    or a ``metric`` with a name."""
+    """By what rows are sorted: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, by the values of a
+    ``parameter`` or a ``metric``."""
 
     column: str
     name: str | None = None
