@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.quantities import Quantity
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.assessment import assessment
+from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.manage import create
+from adabkb_service.operations.naming import Names
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
+from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
 from tests.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
@@ -154,3 +160,15 @@ def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Servic
     ]
     assert expected
     assert max(expected) <= 100.0
+
+
+def test_what_is_expected_beyond_natural_bounds_is_told_as_the_bound() -> None:
+    quantity = Quantity.model_validate(YIELD)
+    digits = Digits(0.0, 100.0, 3, quantity)
+    assert digits.estimate(104.23, 3.1) == "100.0 ± 3.1 %"
+    assert digits.estimate(-0.5, 0.0) == "0.0 %"
+    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4 %", "1.2 %")
+    payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
+    event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
+    told = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
+    assert "It expected 100 ± 3.1 %; the best result so far is 99 %" in told
