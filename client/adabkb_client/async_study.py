@@ -112,6 +112,7 @@ class AsyncStudy:
     dictionary = streamed(StudyCalls.dictionary)
     events = streamed(StudyCalls.events)
     export = awaited(StudyCalls.export)
+    export_excel = awaited(StudyCalls.export_excel)
 
     @overload
     async def suggest(

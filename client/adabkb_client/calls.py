@@ -40,6 +40,7 @@ class Call:
     body: Mapping[str, Any] | None = None
     params: Mapping[str, Param] = field(default_factory=dict)
     as_text: bool = False
+    as_bytes: bool = False
     retry_for: float | None = None
     wait: float = 0.0
     tells_result: bool = False

@@ -38,6 +38,8 @@ class Catalogue:
     descriptors: Mapping[str, Iterable[float]]
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, compare=False)
     """By row, all of it in the table that it comes from."""
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
     context: ClassVar[bool] = False
     when: ClassVar[None] = None
 
@@ -64,7 +66,12 @@ class Catalogue:
 
     @classmethod
     def from_csv(
-        cls, path: str | os.PathLike[str], *, name: str | None = None, descriptors: Sequence[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        descriptors: Sequence[str] | None = None,
+        label: str | None = None,
     ) -> Self:
         """Rows of a table in a CSV or Excel file, with a line of names first.
 
@@ -73,21 +80,29 @@ class Catalogue:
             name: the column that names the rows; the first one by default.
             descriptors: the columns that describe the rows; by default all other columns of numbers. One of texts, if
                 it is named here, becomes a column of 0 and 1 for each of its texts.
+            label: what people read in place of the parameter's name.
 
         Raises:
             ValueError: the table is not of this form; the message has the line and the column.
             OSError: the file cannot be read.
         """
-        return cls._of(sources.read(os.fspath(path)), name, descriptors)
+        return cls._of(sources.read(os.fspath(path)), name, descriptors, label)
 
     @classmethod
-    def from_frame(cls, frame: Any, *, name: str | None = None, descriptors: Sequence[str] | None = None) -> Self:
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        name: str | None = None,
+        descriptors: Sequence[str] | None = None,
+        label: str | None = None,
+    ) -> Self:
         """Rows of a pandas DataFrame, as ``from_csv`` takes those of a file.
 
         Raises:
             ValueError: the frame is not of this form; the message has the row and the column.
         """
-        return cls._of(sources.read(frame), name, descriptors)
+        return cls._of(sources.read(frame), name, descriptors, label)
 
     def row(self, name: str) -> Mapping[str, Any]:
         """Return a row of the table that the catalogue comes from: all its cells, by column.
@@ -112,10 +127,11 @@ class Catalogue:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "catalogue", "table": self.to_csv()}
+        words = {"unit": self.unit, "label": self.label}
+        return {"kind": "catalogue", "table": self.to_csv()} | {name: text for name, text in words.items() if text}
 
     @classmethod
-    def _of(cls, table: sources.Table, name: str | None, descriptors: Sequence[str] | None) -> Self:
+    def _of(cls, table: sources.Table, name: str | None, descriptors: Sequence[str] | None, label: str | None) -> Self:
         names = table.columns
         named = names[0] if name is None else name
         for each in [named, *(descriptors or ())]:
@@ -141,7 +157,7 @@ class Catalogue:
                 f"{table.name} has no column of numbers; add some that describe the rows, or name columns of texts as "
                 "descriptors"
             )
-        return cls(list(cells), numbers, cells)
+        return cls(list(cells), numbers, cells, label=label)
 
 
 def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, list[float]]:

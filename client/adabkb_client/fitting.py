@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_client.plain import plain
+from adabkb_client.plain import plain, titled
 from adabkb_client.sources import NESTED, Row
 
 COMPLETED = ("", "complete", "completed")
@@ -75,6 +75,7 @@ def chosen(
     metrics: Sequence[str] = (),
     *,
     several: bool = False,
+    quantities: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Columns:
     """Return which of some columns has what: what the arguments name, else the columns of the usual names.
 
@@ -87,6 +88,7 @@ def chosen(
         state: that of the states; likewise.
         metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
         several: whether the results are metrics alone, as there are several objectives.
+        quantities: labels and units of what is measured, by name.
 
     Raises:
         NoColumn: there is none of the name.
@@ -99,13 +101,17 @@ def chosen(
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]
-        usual = (f"{NESTED}.{name}", name, f"params_{name}")  # the last is that of Optuna's frames
+        # The third is that of Optuna's frames, the last that of Excel files of a study.
+        usual = (f"{NESTED}.{name}", name, f"params_{name}", titled(name, parameter))
         candidates = (mapping[name],) if name in mapping else usual
         column = next((each for each in candidates if each in columns), None)
         if column is not None:
             found[name] = column
         elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
+    words = quantities or {}
+    if value == "value" and value not in columns:
+        value = titled(value, words.get(value, {}))
     if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():
@@ -116,13 +122,13 @@ def chosen(
         None if several else value,
         _optional("std_error", std_error, columns, taken),
         _optional("state", state, columns, taken),
-        {name: _of_metric(name, columns) for name in metrics},
+        {name: _of_metric(name, words.get(name, {}), columns) for name in metrics},
         {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
     )
 
 
-def _of_metric(name: str, columns: Sequence[str]) -> str:
-    column = next((each for each in (f"metrics.{name}", name) if each in columns), None)
+def _of_metric(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str:
+    column = next((each for each in (f"metrics.{name}", name, titled(name, words)) if each in columns), None)
     if column is None:
         raise ValueError(f"there is no column for metric {name!r}: call it {name}, or metrics.{name} as in exports")
     return column

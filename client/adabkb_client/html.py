@@ -31,7 +31,10 @@ def study(info: "StudyInfo") -> str:
     rows: list[Sequence[Any]] = [
         ("direction", info.direction or _objectives(info)),
         ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
-        ("best", ("no result yet" if not info.objectives else "see front()") if best is None else best.value),
+        (
+            "best",
+            ("no result yet" if not info.objectives else "see front()") if best is None else _in_unit(info, best.value),
+        ),
     ]
     if best is not None and best.feasible is False:
         rows[-1] = (
@@ -40,12 +43,17 @@ def study(info: "StudyInfo") -> str:
         )
     rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
     rows += [] if best is None else [("at", _in_words(best.parameters))]
-    rows += [] if info.gap is None else [("gap", info.gap)]
+    rows += [] if info.gap is None else [("gap", _in_unit(info, info.gap))]
     space = table(
         ["parameter", "kind", ""],
         [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
     )
     return f"<b>Study {escape(info.id)}</b>: {_text(info.state + reason)}{table([], rows)}{space}"
+
+
+def _in_unit(info: "StudyInfo", number: float) -> float | str:
+    unit = info.quantities.get("value", {}).get("unit")
+    return f"{number:.6g} {unit}" if unit else number
 
 
 def _objectives(info: "StudyInfo") -> str:

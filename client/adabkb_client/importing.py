@@ -45,7 +45,15 @@ def import_results(
     info = yield from study.info()
     _check_direction(table, info)
     found = chosen(
-        table.columns, info.parameters, columns, value, std_error, state, _measured(info), several=bool(info.objectives)
+        table.columns,
+        info.parameters,
+        columns,
+        value,
+        std_error,
+        state,
+        _measured(info),
+        several=bool(info.objectives),
+        quantities=info.quantities,
     )
     states: Counter[str] = Counter()
     errors: list[RowError] = []

@@ -209,6 +209,7 @@ class StudyInfo(StudySummary):
     defaults: Parameters = field(default_factory=dict)
     prior: dict[str, dict[str, Any]] = field(default_factory=dict)
     transfer_from: tuple[str, ...] = ()
+    quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
     cost: str | None = None
     per_cost: bool = False
     cost_spent: float | None = None

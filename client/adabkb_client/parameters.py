@@ -6,6 +6,9 @@ active only where the parameter "kernel" is, and is "rbf". Of several conditions
 Each kind that varies takes ``context=True``: the parameter is not chosen, but known when a trial is asked for, such as
 the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
 
+Each kind takes ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``. People read them
+in sentences, figures, tables and forms. The model has no use for them, and they can be changed at any time.
+
 The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means
 something else than it seems to, is refused here.
 """
@@ -49,6 +52,8 @@ class Float:
     periodic: bool = field(default=False, kw_only=True)
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
@@ -58,7 +63,7 @@ class Float:
         step = {} if self.step is None else {"step": self.step}
         periodic = {"periodic": True} if self.periodic else {}
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step, **periodic}
-        return {"kind": "float", **own, **_known(self.context), **_wire(self.when)}
+        return {"kind": "float", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class Int:
     step: int = 1
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
@@ -78,7 +85,7 @@ class Int:
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), "step": self.step}
-        return {"kind": "int", **own, **_known(self.context), **_wire(self.when)}
+        return {"kind": "int", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,8 @@ class Ordinal:
     values: Iterable[Choice]
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _in_order("Ordinal", self.values))
@@ -99,7 +108,13 @@ class Ordinal:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "ordinal", "values": list(self.values), **_known(self.context), **_wire(self.when)}
+        return {
+            "kind": "ordinal",
+            "values": list(self.values),
+            **_known(self.context),
+            **_wire(self.when),
+            **_words(self),
+        }
 
 
 @dataclass(frozen=True)
@@ -118,6 +133,8 @@ class Categorical:
     descriptors: Descriptors = field(default=None, kw_only=True)
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _in_order("Categorical", self.choices))
@@ -125,7 +142,15 @@ class Categorical:
         object.__setattr__(self, "when", _conditions(self.when))
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike[str], *, context: bool = False, when: When = None) -> Self:
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        context: bool = False,
+        when: When = None,
+        unit: str | None = None,
+        label: str | None = None,
+    ) -> Self:
         """Choices with descriptors from a table: the first column has the choices, each other one a descriptor.
 
         The file is as ``described.read`` says.
@@ -135,13 +160,13 @@ class Categorical:
             OSError: the file cannot be read.
         """
         choices, descriptors = described.read(path)
-        return cls(choices, descriptors=descriptors, context=context, when=when)
+        return cls(choices, descriptors=descriptors, context=context, when=when, unit=unit, label=label)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         known = {name: list(numbers) for name, numbers in (self.descriptors or {}).items()}
         own = {"choices": list(self.choices), **({"descriptors": known} if known else {})}
-        return {"kind": "categorical", **own, **_known(self.context), **_wire(self.when)}
+        return {"kind": "categorical", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
 @dataclass(frozen=True)
@@ -150,13 +175,15 @@ class Bool:
 
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "bool", **_known(self.context), **_wire(self.when)}
+        return {"kind": "bool", **_known(self.context), **_wire(self.when), **_words(self)}
 
 
 @dataclass(frozen=True)
@@ -165,13 +192,15 @@ class Fixed:
 
     value: Choice
     when: When = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "fixed", "value": self.value, **_wire(self.when)}
+        return {"kind": "fixed", "value": self.value, **_wire(self.when), **_words(self)}
 
 
 Parameter = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
@@ -281,6 +310,10 @@ def _conditions(when: When) -> When:
 
 def _wire(when: When) -> dict[str, Any]:
     return {} if when is None else {"when": {name: list(values) for name, values in when.items()}}
+
+
+def _words(parameter: Any) -> dict[str, Any]:
+    return {name: text for name in ("unit", "label") if (text := getattr(parameter, name)) is not None}
 
 
 def _known(context: bool) -> dict[str, Any]:

@@ -120,3 +120,9 @@ def shown(value: Any) -> str:
         return "None"
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+def titled(name: str, words: Mapping[str, Any]) -> str:
+    """Return what people call a column or an axis: the label, or else the name, with the unit."""
+    label, unit = words.get("label") or name, words.get("unit")
+    return f"{label} [{unit}]" if unit else label

@@ -100,6 +100,7 @@ class StudyResource:
     dictionary = listed(StudyCalls.dictionary)
     events = listed(StudyCalls.events)
     export = performed(StudyCalls.export)
+    export_excel = performed(StudyCalls.export_excel)
 
     @overload
     def suggest(

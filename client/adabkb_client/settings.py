@@ -106,6 +106,21 @@ class Belief(TypedDict, total=False):
     """Of choices, by their text: the others have 1."""
 
 
+class Quantity(TypedDict, total=False):
+    """How people write what a result measures, and between which values it naturally lies."""
+
+    label: str | None
+    """What people read in place of the name."""
+    unit: str | None
+    """Such as "%"."""
+    digits: int | None
+    """After the decimal point; left out: as the results have them."""
+    low: float | None
+    """The least value that it can have: intervals that are shown end there, and results below it are refused."""
+    high: float | None
+    """The largest value that it can have."""
+
+
 class StudyChanges(TypedDict, total=False):
     """The settings that can be changed while a study runs. None is no limit."""
 
@@ -127,6 +142,9 @@ class StudyChanges(TypedDict, total=False):
     """Largest number of unfinished trials."""
     tags: Mapping[str, str]
     """Texts by name, to find the study by."""
+    quantities: Mapping[str, Quantity]
+    """Names, units, digits and natural bounds of what results measure: of "value", which is the objective, and of
+    metrics, by name, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -166,6 +184,7 @@ class StudySettings(StudyChanges, total=False):
 EXAMPLES = {
     "baseline": '{"temperature": 80, "solvent": "water"}',
     "early_stopping": '{"rule": "asha", "max_steps": 27}',
+    "quantities": '{"value": {"label": "Yield", "unit": "%"}}',
     "prior": '{"lr": {"around": 0.001, "factor": 10}}',
     "stop": '{"no_gain_for": 20}',
     "tags": '{"team": "vision"}',

@@ -61,7 +61,7 @@ def read(source: Source) -> Table:
     Raises:
         TypeError: it is none of the kinds.
         ValueError: a file has no such content as its name says, or no row.
-        ImportError: it is an Excel file, and pandas or openpyxl is not installed.
+        ImportError: it is an Excel file, and openpyxl is not installed.
         OSError: a file cannot be read.
     """
     if isinstance(source, str | os.PathLike):
@@ -93,7 +93,7 @@ def _of_file(path: Path) -> Table:
                 with _opened(path) as file:
                     return Table(path.name, "line", _of_jsonl(path.name, file))
             case ".xlsx":
-                return Table(path.name, "row", list(_of_frame(_sheet(path), first=2)))
+                return Table(path.name, "row", list(_of_sheet(path)))
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not encoded as UTF-8 ({error.reason}); save it so") from error
     except (csv.Error, gzip.BadGzipFile, EOFError) as error:
@@ -159,18 +159,28 @@ def _of_frame(frame: Any, first: int) -> Iterator[Row]:
     return (_row(number, cells) for number, cells in enumerate(plain.to_dict("records"), first))
 
 
-def _sheet(path: Path) -> Any:
+def _of_sheet(path: Path) -> Iterator[Row]:
+    """The rows of the first sheet below its first row, which names the columns."""
     try:
-        import openpyxl  # noqa: F401, PLC0415 (optional, as pandas is)
-        import pandas as pd  # noqa: PLC0415
+        from openpyxl import load_workbook  # noqa: PLC0415 (optional)
     except ImportError as error:
         raise ImportError(
-            f"{path.name} is an Excel file; to read it, pip install pandas openpyxl, or save it as CSV instead"
+            f"{path.name} is an Excel file; to read it, pip install openpyxl, or save it as CSV instead"
         ) from error
     try:
-        return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=[""])
+        book = load_workbook(path, read_only=True, data_only=True)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path.name} is no Excel file: {error}") from error
+    rows = iter(book.worksheets[0].iter_rows(values_only=True))
+    columns = ["" if name is None else str(name).strip() for name in next(rows, ())]
+    named = [column for column in columns if column]
+    if len(set(named)) < len(named):
+        raise ValueError(f"the first row of {path.name} has a column twice: {', '.join(named)}")
+    for number, cells in enumerate(rows, 2):
+        found = {column: cell for column, cell in zip(columns, cells, strict=False) if column}
+        if any(cell is not None for cell in found.values()):
+            yield Row(number, found)
+    book.close()
 
 
 def _of_optuna(study: Any) -> Table:

@@ -324,6 +324,11 @@ class StudyCalls(ReportCalls):
         text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
         return text
 
+    def export_excel(self) -> Steps[bytes]:
+        """Return the table of ``export("csv")`` as an Excel file, whose columns have labels and units."""
+        content: bytes = yield Call("GET", f"{self._path}/export", params={"format": "xlsx"}, as_bytes=True)
+        return content
+
     def _change_access(self, changes: Mapping[str, Any]) -> Steps[Access]:
         return decode(Access, (yield Call("PATCH", f"{self._path}/access", changes)))
 

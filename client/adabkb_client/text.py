@@ -20,7 +20,8 @@ def study(summary: "StudySummary") -> str:
     of = "" if budget is None else f" of {budget}"
     others = {name: getattr(counts, name) for name in ("active", "failed", "stopped")}
     more = "".join(f", {count} {name}" for name, count in others.items() if count)
-    found = "" if summary.best is None else f", {_at(summary.best)}"
+    unit = getattr(summary, "quantities", {}).get("value", {}).get("unit")
+    found = "" if summary.best is None else f", {_at(summary.best, unit)}"
     return f"<Study {summary.id!r}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
 
 
@@ -133,10 +134,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _at(found: "Best") -> str:
+def _at(found: "Best", unit: str | None = None) -> str:
     word = "best" if found.feasible is not False else "none feasible, nearest"
     metrics = f" ({point(found.metrics)})" if found.metrics else ""
-    return f"{word} {found.value:.6g}{metrics} at {point(found.parameters)}"
+    value = f"{found.value:.6g} {unit}" if unit else f"{found.value:.6g}"
+    return f"{word} {value}{metrics} at {point(found.parameters)}"
 
 
 def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:

@@ -60,7 +60,7 @@ class Exchange:
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
         url = api_url(address, call.path)
         params = {name: value for name, value in call.params.items() if value is not None}
-        headers = trace_headers() | ({"Accept": "*/*"} if call.as_text else {})
+        headers = trace_headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})
@@ -105,6 +105,8 @@ class Exchange:
     def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
         self._answered = True
         accepted(response, address)
+        if call.as_bytes:
+            return response.content
         if call.as_text:
             return response.text
         return None if call.method == "DELETE" else as_json(response, address)

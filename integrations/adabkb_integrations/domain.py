@@ -102,8 +102,8 @@ def domain_of(
         )
     if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
         raise ValueError(
-            f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave out "
-            "the rows that must not be suggested"
+            f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave "
+            "out the rows that must not be suggested"
         )
     context = _context(declared, origin, found)
     found = replace(found, conditions=conditions, context=context, mixtures=_mixtures(mixtures))

@@ -58,7 +58,7 @@ def check_reading(api: httpx.Client) -> None:
     answers = {path: api.get(f"/v1/studies/s{path}") for path in paths}
     answers |= {f"r{path}": api.get(f"/v1/studies/r{path}") for path in ("", "/recommendation", "/export")}
     answers |= {path: api.get(path) for path in ("/v1/studies", "/metrics")}
-    pages = {path: api.get(path, headers={"Accept": "text/html"}) for path in ("/", "/studies/s", "/studies/s/trials")}
+    pages = {path: api.get(path, headers={"Accept": "text/html"}) for path in ("/", "/studies/s", "/studies/s/results")}
     refused = {path: answer.text for path, answer in (answers | pages).items() if answer.status_code != 200}
     assert not refused
 

@@ -94,7 +94,7 @@ def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.C
         answer = client.get(f"/v1/studies/{quote(text, safe='')}")
         assert (answer.status_code, "set-cookie" in answer.headers) == (404, False)
     tables(url)
-    for path in ("/", "/studies/s", "/studies/s/trials", "/studies/s/trials/1", "/new"):
+    for path in ("/", "/studies/s", "/studies/s/results", "/studies/s/trials/1", "/new"):
         page = client.get(path, headers=BROWSER).text
         assert not [text for text in TEXTS if "<" in text and text in page], path
     read = csv.DictReader(io.StringIO(client.get("/v1/studies/s/export", params={"format": "csv"}).text, newline=""))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from openpyxl import load_workbook
 
 from adabkb_client import Float, Study
 from tests.api.conftest import DEFINITION
@@ -201,6 +202,23 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert study.info().defaults == {"b": True}
     assert "is no JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
     assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
+
+
+def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path: Path) -> None:
+    words = 'value={"label": "Yield", "unit": "%", "high": 100}'
+    adabkb("study", "update", study.id, "--quantity", words)
+    assert study.info().quantities == {"value": {"label": "Yield", "unit": "%", "high": 100}}
+    told = adabkb("result", "add", study.id, "182", "x=0.5", "y=0.5", code=1)
+    assert "is 182, above 100 %" in told
+    assert "does not measure" in adabkb("study", "update", study.id, "--quantity", 'purity={"unit": "%"}', code=1)
+    adabkb("result", "add", study.id, "82", "x=0.5", "y=0.5")
+    assert "best 82.0 % at x=0.5 y=0.5" in adabkb("study", "show", study.id)
+    assert "best 82 % at x=0.5, y=0.5" in repr(study.info())
+    file = tmp_path / "study.xlsx"
+    adabkb("study", "export", study.id, "--format", "xlsx", "--output", str(file))
+    header, row = load_workbook(file).active.iter_rows(values_only=True)
+    assert dict(zip(header, row, strict=True))["Yield [%]"] == 82
+    assert "give --output" in adabkb("study", "export", study.id, "--format", "xlsx", code=1)
 
 
 def test_what_is_known_is_shown(study: Study) -> None:

@@ -25,6 +25,7 @@ MACHINERY = {"settle", "deliver_reports", "report_many"}
 """Calls of leased trials."""
 CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
+    ("study", "export"): ("export", "export_excel"),
     ("study", "list"): ("studies",),
     ("study", "show"): ("info", "best"),
     ("study", "watch"): ("events",),

@@ -26,6 +26,7 @@ from adabkb_client import (
     Int,
     Ordinal,
     Parameter,
+    Quantity,
     Study,
 )
 from tests.client.faults import proxy
@@ -305,5 +306,28 @@ def test_a_sheet_needs_packages_that_the_refusal_names(
     line: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match="pip install pandas openpyxl, or save it as CSV"):
+    with pytest.raises(ImportError, match="pip install openpyxl, or save it as CSV"):
         line.import_results(tmp_path / "a.xlsx")
+
+
+def test_an_excel_file_of_a_study_with_names_and_units_is_imported_as_it_is(address: str, tmp_path: Path) -> None:
+    """Its columns are called as people call them, and its numbers are exact."""
+    space: dict[str, Parameter] = {"x": Float(0, 10, unit="°C", label="Bath"), "kind": Categorical(["=a", "b"])}
+    words: dict[str, Quantity] = {"value": {"label": "Yield", "unit": "%"}, "purity": {"unit": "%"}}
+    with Client(address) as client:
+        first, second = (
+            client.create_study(name, space, direction="maximize", metrics=["purity"], quantities=words)
+            for name in ("first", "second")
+        )
+        for value in (1 / 3, 0.1 + 0.2, 7):
+            point = {"x": value, "kind": "=a"}
+            first.add_result(point, value / 7, std_error=value / 11, metrics={"purity": value / 13})
+        first.exclude(3)
+        (tmp_path / "export.xlsx").write_bytes(first.export_excel())
+        report = second.import_results(tmp_path / "export.xlsx")
+        assert (report.stored, report.left_out, report.errors) == (2, {"excluded": 1}, ())
+        told = [
+            [(each.parameters, each.value, each.std_error, each.metrics) for each in study.observations()[:2]]
+            for study in (first, second)
+        ]
+    assert told[0] == told[1]

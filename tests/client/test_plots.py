@@ -49,6 +49,24 @@ def test_figures_of_an_edited_space_show_its_results_and_cross_out_the_others(co
         assert isinstance(getattr(study.plot, name)(), Figure)
 
 
+def test_figures_have_names_and_units_and_intervals_end_at_natural_bounds(connected: Client) -> None:
+    study = connected.create_study(
+        "worded",
+        {"t": Float(0, 1, unit="h", label="Time $x$"), "kind": Categorical(["a", "b"])},
+        direction="maximize",
+        quantities={"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}},
+    )
+    for t, kind in [(0.1, "a"), (0.2, "b"), (0.7, "a"), (0.9, "a"), (0.4, "b"), (0.5, "a")]:
+        study.add_result({"t": t, "kind": kind}, 99 - 90 * (t - 0.5) ** 2)
+    (axes,) = drawn(study.plot.history())
+    assert axes.get_ylabel() == "Yield [%] (maximize)"
+    (panel,) = drawn(study.plot.slice("t"))
+    assert (panel.get_xlabel(), panel.get_ylabel()) == (r"Time \$x\$ [h]", "Yield [%]")
+    band = np.asarray(panel.collections[0].get_paths()[0].vertices)
+    assert band[:, 1].max() == 100
+    assert band[:, 1].min() >= 0
+
+
 @pytest.fixture(scope="module")
 def worked_on(connected: Client) -> Study:
     """A study after 20 results, of which one is excluded."""

@@ -17,15 +17,16 @@ from adabkb_client import (
     MedianRule,
     OutcomeConstraint,
     PatienceRule,
+    Quantity,
     Stop,
     Study,
     StudyChanges,
     StudyObjective,
     StudySettings,
 )
-from adabkb_service.contract import cost, early_stopping, metrics, objectives, prior, stop
+from adabkb_service.contract import cost, early_stopping, metrics, objectives, prior, quantities, stop
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.study import CHANGEABLE, WORDED, StudyDefinition
 
 
 def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
@@ -37,7 +38,7 @@ def test_these_of_them_can_be_changed() -> None:
     arguments = {"parameters", "catalogues", "defaults"}
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
-    assert set(StudyChanges.__annotations__) == set(CHANGEABLE)
+    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED}
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def test_these_of_them_can_be_changed() -> None:
         (OutcomeConstraint, metrics.OutcomeConstraint),
         (StudyObjective, objectives.Objective),
         (Belief, prior.Belief),
+        (Quantity, quantities.Quantity),
     ],
 )
 def test_what_a_setting_consists_of_is_what_the_server_takes(here: type, there: type[BaseModel]) -> None:

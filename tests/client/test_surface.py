@@ -36,7 +36,7 @@ SURFACE = """
     FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
     LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox
     OutcomeConstraint Outlook Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress
-    Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
+    Quantity Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
     StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer Validation
     ValidationItem WorkerDied
     WorkerLost

@@ -18,6 +18,7 @@ from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest
+from adabkb_service.storage.result_table import Kind, Sort
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
 """Values rise and fall, so that there are several records and each run of results has an inside."""
@@ -110,23 +111,23 @@ def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service
     assert page.studies("a", None, 0, 10).counts == {"running": 3}
 
 
-def test_trials_come_in_any_order_those_without_a_value_last(running: Service) -> None:
+def test_rows_come_in_any_order_those_without_a_value_last(running: Service) -> None:
     study, page = studied(running, "s", []), Overview(running)
     for worker in ("anna", "ben", "anna"):
         running.do(suggest(study, SuggestBody(worker=worker)))
     for trial, value in ((1, 5.0), (2, 7.0)):
         running.do(observe(study, TrialValueBody(trial=trial, value=value)))
 
-    def found(sort: str, *, descending: bool = False, state: str | None = None, worker: str = "") -> list[int]:
-        listed = page.trials(study, state, worker, sort, descending, 0, 10)  # type: ignore[arg-type]
-        return [line.trial.number for line in listed.lines]
+    def found(sort: str, *, descending: bool = False, kind: Kind | None = None, worker: str = "") -> list[int]:
+        listed = page.table(study, kind, worker, Sort(sort, is_descending=descending), 0, 10)
+        return [line.trial.number for line in listed.lines if line.trial is not None]
 
     assert found("value") == [1, 2, 3]
     assert found("value", descending=True) == [2, 1, 3]
-    assert found("number", descending=True) == [3, 2, 1]
+    assert found("trial", descending=True) == [3, 2, 1]
     assert found("worker", worker="ANN") == [1, 3]
-    assert found("number", state="active") == [3]
-    assert page.trials(study, None, "", "number", False, 1, 1).count == 3
+    assert found("trial", kind="open") == [3]
+    assert page.table(study, None, "", Sort("when"), 1, 1).count == 3
     assert [trial.number for trial in page.timeline(study)] == [1, 2, 3]
     assert [result.value for result in page.results_of(study, 2)] == [7.0]
     with pytest.raises(StudyNotFound):

@@ -33,7 +33,7 @@ def test_people_get_pages_that_run_nothing_inline(api: httpx.Client) -> None:
         "/?text=x&state=paused&page=2",
         "/new",
         "/studies/digits",
-        "/studies/digits/trials?sort=value",
+        "/studies/digits/results?sort=value",
         "/studies/digits/trials/1",
         "/studies/digits/sharing",
         "/trash",
@@ -61,7 +61,7 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
     for path in (
         "/studies/nowhere",
         "/studies/digits/trials/99",
-        "/studies/nowhere/trials",
+        "/studies/nowhere/results",
         "/studies/digits/trials/x",
         "/?page=0",
     ):

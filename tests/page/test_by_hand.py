@@ -140,10 +140,12 @@ def pastes_a_table(page: Page) -> None:
     dialog = page.get_by_role("dialog")
     page.get_by_role("button", name="Paste a table instead").click()
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
-    dialog.get_by_role("button", name="Add the results").click()
+    dialog.get_by_role("button", name="Look at it first").click()
     expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
+    dialog.get_by_role("button", name="Back").click()
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
-    dialog.get_by_role("button", name="Add the results").click()
+    dialog.get_by_role("button", name="Look at it first").click()
+    dialog.get_by_role("button", name="Add 2 results").click()
     expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
 
 
@@ -229,7 +231,8 @@ def pastes_metrics_beyond_a_bound(page: Page) -> None:
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()
     page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory,std_errors.memory\n0.5,-9,9,2,0.5\n")
-    page.get_by_role("button", name="Add the results").click()
+    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_role("button", name="Add 1 result").click()
     expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
 
 
@@ -240,10 +243,10 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     page.get_by_label("The charts show").select_option("seconds")
     expect(page.locator("#history-said")).to_have_text("5 results.")
     drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")
-    page.locator("#trials table").wait_for()
-    trials = checked(api.get("/v1/studies/limited/trials"))["items"]
-    beyond = [each for each in trials if (each["metrics"] or {"seconds": 0})["seconds"] > 2]
-    assert page.locator("#trials .beyond").count() == len(beyond)
+    page.locator("#rows table").wait_for()
+    results = checked(api.get("/v1/studies/limited/observations"))["items"]
+    beyond = [each for each in results if each["metrics"]["seconds"] > 2]
+    assert page.locator("#rows .beyond").count() == len(beyond)
 
 
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:

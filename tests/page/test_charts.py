@@ -212,6 +212,6 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.get_by_role("article")).to_contain_text("error0.5speed7")
         page.goto("/studies/traded")
         expect(page.locator("#feed li").first).to_contain_text("Trial 6 gave error 0.5, speed 7")
-        expect(page.locator("#trials tbody tr").first).to_contain_text("0.5")
+        expect(page.locator("#rows tbody tr").first).to_contain_text("0.5")
         page.goto("/")
         expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")

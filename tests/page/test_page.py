@@ -52,7 +52,7 @@ PAGES = {
     "studies": "/",
     "new": "/new",
     "study": "/studies/digits",
-    "trials": "/studies/digits/trials?sort=value&order=asc",
+    "results": "/studies/digits/results?sort=value&order=asc",
     "trial": "/studies/digits/trials/20",
 }
 
@@ -66,7 +66,7 @@ def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
             page.goto(path)
             if name == "study":
                 drawn(page, *CHARTS)
-                page.locator("#trials table").wait_for()
+                page.locator("#rows table").wait_for()
                 page.evaluate("scrollTo(0, 0)")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
             assert accessible(page) == [], name
@@ -86,7 +86,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
         for path in (
             "/",
             "/studies/hostile",
-            "/studies/hostile/trials",
+            "/studies/hostile/results",
             "/studies/hostile/trials/1",
             "/studies/hostile/trials/6",
         ):
@@ -120,7 +120,7 @@ def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Cli
         expect(one.locator("#figures .main strong")).to_have_text("1.25")
         expect(one.locator("#feed li").first).to_contain_text("Trial 3 gave 3.25")
         expect(one.locator("#history")).to_have_attribute("data-state", "shown")
-        expect(one.locator("#trials tbody tr")).to_have_count(3)
+        expect(one.locator("#rows tbody tr")).to_have_count(3)
         expect(other.locator("#list")).to_contain_text("1.25")
 
 
@@ -133,15 +133,15 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
         page.get_by_label("State").select_option("complete")
         expect(page.get_by_text("Nothing found")).to_be_visible()
         page.goto("/studies/digits")
-        page.locator("#trials th a").first.wait_for()
-        page.locator("#trials").get_by_role("link", name="Result", exact=True).click()
-        page.locator('#trials [aria-sort="descending"] #trials-by-value').click()
+        page.locator("#rows th a").first.wait_for()
+        page.locator("#rows").get_by_role("link", name="Result", exact=True).click()
+        page.locator('#rows [aria-sort="descending"] #rows-by-value').click()
         best = checked(api.get("/v1/studies/digits"))["best"]["trial"]
-        expect(page.locator("#trials tbody th").first).not_to_have_text("25")
-        expect(page.locator('#trials [aria-sort="ascending"]')).to_have_text("Result")
-        assert best or page.locator("#trials tbody tr").count() == 25
-        page.get_by_label("State").select_option("failed")
-        expect(page.locator("#trials tbody tr")).to_have_count(1)
+        expect(page.locator("#rows tbody th").first).to_have_text(str(best))
+        expect(page.locator('#rows [aria-sort="ascending"]')).to_have_text("Result")
+        assert page.locator("#rows tbody tr").count() == 25
+        page.get_by_label("Show").select_option("failed")
+        expect(page.locator("#rows tbody tr")).to_have_count(1)
 
 
 def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:

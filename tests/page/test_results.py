@@ -36,15 +36,13 @@ def test_excluded_results_come_last_and_points_are_those_that_were_run(
     baked(api, "excluding")
     suggested = checked(api.get("/v1/studies/excluding/trials/2"))["parameters"]["minutes"]
     with tab(browser, site) as page:
-        for table, path in (("trials", "trials"), ("observations", "results")):
-            for order, first in (("desc", ["2", "1", "3"]), ("asc", ["1", "2", "3"])):
-                page.goto(f"/studies/excluding/{path}?sort=value&order={order}")
-                assert page.locator(f"#{table} tbody th").all_inner_texts() == first
-            row = page.locator(f"#{table} tbody tr").last
-            expect(row).to_contain_text("excluded")
-            expect(row.get_by_text("99")).to_have_css("text-decoration-line", "line-through")
-            expect(page.get_by_text("excluded", exact=True)).to_have_count(2 if table == "observations" else 1)
-        page.goto("/studies/excluding/trials")
+        for order, first in (("desc", ["2", "1", "3"]), ("asc", ["1", "2", "3"])):
+            page.goto(f"/studies/excluding/results?sort=value&order={order}")
+            assert page.locator("#rows tbody th").all_inner_texts() == first
+        row = page.locator("#rows tbody tr").last
+        expect(row).to_contain_text("excluded")
+        expect(row.get_by_text("99")).to_have_css("text-decoration-line", "line-through")
+        page.goto("/studies/excluding/results")
         expect(page.get_by_role("row").filter(has_text="41.25")).to_contain_text("suggested")
         assert f"{suggested:.4g}" in page.get_by_role("row").filter(has_text="41.25").inner_text()
         page.goto("/studies/excluding/results/3")
@@ -59,10 +57,10 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
         page.reload()  # which ends the message with its Undo
         in_definition = page.get_by_role("row", name="solvent choice")
         expect(in_definition).to_contain_text('“1,4-dioxane”, “tube 1/2"; wide”, “water”')
-        page.locator("#results-own").click()
-        expect(page.locator("#observations tbody tr")).to_have_count(2)
-        expect(page.locator("#observations tbody tr").last).to_contain_text("1,4-dioxane")
-        page.locator("#observations tbody th a").first.click()
+        page.get_by_label("Show").select_option("own")
+        expect(page.locator("#rows tbody tr")).to_have_count(2)
+        expect(page.locator("#rows tbody tr").last).to_contain_text("1,4-dioxane")
+        page.locator("#rows tbody th a").first.click()
         page.wait_for_url("**/results/5")
         assert accessible(page) == []
         page.get_by_role("button", name="Correct").click()
@@ -73,7 +71,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
         page.get_by_role("button", name="Exclude").click()
         expect(page.get_by_role("button", name="Include again")).to_be_visible()
         page.goto("/studies/pasting/results?kind=excluded")
-        expect(page.locator("#observations tbody th")).to_have_text(["5", "3"])
+        expect(page.locator("#rows tbody th")).to_have_text(["own", "3"])
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert accessible(page) == []
@@ -83,36 +81,41 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
 
 def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser, site: str, api: httpx.Client) -> None:
     baked(api, "faulty")
-    header, number = "minutes,solvent,strength,value,std_error\n", " Write a number, or delete the line"
+    header, number = "minutes,solvent,strength,value,std_error\n", " Write a number, or n.d. if there is no result."
     choices = '“1,4-dioxane”, “tube 1/2"; wide”, “water”'
     faults = {
-        "30,water,1,5\n31,water,1,n.d.\n": ["Line 3, column value: “n.d.” is not a number." + number],
-        "30,water,1,\n": ["Line 2, column value: the cell is empty." + number],
-        "hot,water,1,5,n.a.\n": [
+        "30,water,1,5\n31,water,1,much\n": ["Line 3, column value: “much” is not a number." + number],
+        "hot,water,1,5,wide\n": [
             "Line 2, column minutes: “hot” is not a number. Correct it",
-            "Line 2, column std_error: “n.a.” is not a number. Correct it, or leave the cell empty",
+            "Line 2, column std_error: “wide” is not a number. Correct it, or leave the cell empty",
         ],
         "\n30,steam,1,5\n": [f"Line 3, column solvent: “steam” is not one of {choices}."],
         "30,water,1,5,-1\n": ["Line 2, column std_error: must be"],
         "30,water,1,5,1,6\n": ["Line 2: it has 6 cells, but the first line names 5 columns."],
         "99,water,1,5\n": ["Line 2, column minutes: is 99"],
+        "30,,1,5\n": ["Line 2, column solvent: is missing"],
     }
     with tab(browser, site, refused=REFUSALS) as page:
         for rows, told in faults.items():
-            pasted(page, "faulty", header + rows)
+            looked_at(page, "faulty", header + rows)
             alert = page.get_by_role("dialog").get_by_role("alert")
             expect(alert).to_contain_text(told[0])
             assert [each for each in told if each not in alert.inner_text()] == []
             expect(alert).to_contain_text("Nothing was stored.")
             assert "items/" not in alert.inner_text()
-        pasted(page, "faulty", "minutes\tvalue\tvalue\n30\t1\t2\n")
-        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("names the column value twice")
+            expect(page.locator("#paste-go")).to_be_disabled()
     assert len(checked(api.get("/v1/studies/faulty/observations"))["items"]) == 3
 
 
-def pasted(page: Page, study: str, table: str) -> None:
+def looked_at(page: Page, study: str, table: str) -> None:
+    """The page with a table pasted, as it is understood."""
     page.goto(f"/studies/{study}")
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()
     page.get_by_role("textbox", name="Table").fill(table)
-    page.get_by_role("button", name="Add the results").click()
+    page.get_by_role("button", name="Look at it first").click()
+
+
+def pasted(page: Page, study: str, table: str) -> None:
+    looked_at(page, study, table)
+    page.locator("#paste-go", has_text="Add").click()

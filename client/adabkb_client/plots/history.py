@@ -6,8 +6,8 @@ from itertools import accumulate
 from matplotlib.figure import FigureBase
 
 from adabkb_client.models import Observation, StudyInfo
-from adabkb_client.plots.canvas import OBSERVED, canvas, label, saying
-from adabkb_client.plots.metrics import numbers
+from adabkb_client.plots.canvas import OBSERVED, canvas, label, literally, saying
+from adabkb_client.plots.metrics import numbers, title
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
@@ -27,6 +27,6 @@ def history(info: StudyInfo, observations: Sequence[Observation], figure: Figure
         axes.plot(*crosses, "x", ms=5, color="0.6", label=", ".join(sorted(names)))
     better = min if info.direction == "minimize" else max
     axes.step(places, list(accumulate(values, better)), where="post", color="tab:red", label="best so far")
-    axes.set(xlabel="observation", ylabel=f"value ({info.direction})", title=label(info.id))
+    axes.set(xlabel="observation", ylabel=f"{literally(title(info))} ({info.direction})", title=label(info.id))
     axes.legend()
     return figure

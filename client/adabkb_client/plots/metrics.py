@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from adabkb_client.analysis import Slice
 from adabkb_client.models import Observation, Prediction, StudyInfo
+from adabkb_client.plain import titled
 
 
 def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
@@ -22,7 +23,20 @@ def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
         return info
     if metric not in known:
         raise ValueError(f"{metric!r} is no metric of study {info.id!r}; these are: {known}")
-    return replace(info, direction=objectives.get(metric, "minimize"))
+    words = {"value": info.quantities[metric]} if metric in info.quantities else {}
+    return replace(info, direction=objectives.get(metric, "minimize"), quantities=words)
+
+
+def title(info: StudyInfo) -> str:
+    """Return what the value is called, with its unit."""
+    return titled("value", info.quantities.get("value", {}))
+
+
+def within(info: StudyInfo, values: Iterable[float | None]) -> list[float]:
+    """Return values as a figure takes them, cut to the natural bounds of the study's value."""
+    words = info.quantities.get("value", {})
+    low, high = words.get("low", -math.inf), words.get("high", math.inf)
+    return [min(max(value, low), high) for value in numbers(values)]
 
 
 def valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:

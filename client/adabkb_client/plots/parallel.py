@@ -10,8 +10,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import FigureBase
 
 from adabkb_client.models import Observation, Parameters, StudyInfo
-from adabkb_client.plots.canvas import canvas, label, saying
-from adabkb_client.plots.metrics import numbers
+from adabkb_client.plots.canvas import canvas, label, literally, saying
+from adabkb_client.plots.metrics import numbers, title
 from adabkb_client.plots.scales import Scale
 
 
@@ -30,14 +30,14 @@ def parallel(
     lines = [list(_line(scales, each.parameters)) for each in ordered]
     host.add_collection(LineCollection(lines, colors=colors.to_rgba(np.array(values)), linewidths=1.0, alpha=0.7))
     host.set(xlim=(-0.2, len(scales) - 0.8), ylim=(0.0, 1.0), yticks=[], title=label(info.id))
-    host.set_xticks(range(len(scales)), [label(scale.name) for scale in scales])
+    host.set_xticks(range(len(scales)), [label(scale.title) for scale in scales])
     host.spines[["left", "right", "top", "bottom"]].set_visible(False)
     for place, scale in enumerate(scales):
         axis = host.twinx()
         axis.spines[["left", "top", "bottom"]].set_visible(False)
         axis.spines["right"].set_position(("data", place))
         scale.draw(axis, "y", named=False)
-    figure.colorbar(colors, ax=host, label=f"value ({info.direction})", pad=0.12)
+    figure.colorbar(colors, ax=host, label=f"{literally(title(info))} ({info.direction})", pad=0.12)
     return figure
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
+from adabkb_client.plain import titled
 from adabkb_client.plots.canvas import label
 
 NUMBERS = ("float", "int")
@@ -24,6 +25,11 @@ class Scale:
     def name(self) -> str:
         """The parameter's name."""
         return str(self.parameter["name"])
+
+    @property
+    def title(self) -> str:
+        """What people call the parameter, with its unit."""
+        return titled(self.name, self.parameter)
 
     @property
     def is_numeric(self) -> bool:
@@ -99,7 +105,7 @@ class Scale:
             places = range(0, len(self.choices), every)
             axes.set(**{f"{which}ticks": list(places), f"{which}ticklabels": [label(self.choices[i]) for i in places]})
         if named:
-            axes.set(**{f"{which}label": label(self.name) + (" (log scale)" if self.is_log else "")})
+            axes.set(**{f"{which}label": label(self.title) + (" (log scale)" if self.is_log else "")})
 
 
 def _same(value: Any) -> tuple[bool, Any]:

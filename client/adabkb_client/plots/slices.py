@@ -8,8 +8,8 @@ from matplotlib.figure import FigureBase
 
 from adabkb_client.analysis import Slice
 from adabkb_client.models import Observation, Recommendation, StudyInfo
-from adabkb_client.plots.canvas import dots, label, panels, saying, star
-from adabkb_client.plots.metrics import numbers
+from adabkb_client.plots.canvas import dots, label, literally, panels, saying, star
+from adabkb_client.plots.metrics import numbers, title, within
 from adabkb_client.plots.scales import Scale
 
 COLUMNS = 3
@@ -29,14 +29,14 @@ def slices(
         return saying(figure, f"Study {info.id} has no results yet.")
     figure, all_axes = panels(figure, len(cuts), COLUMNS)
     for axes, scale, cut in zip(all_axes, scales, cuts, strict=True):
-        _line(axes, scale, cut)
+        _line(info, axes, scale, cut)
         having = [each for each in observations if scale.name in each.parameters]  # elsewhere it is inactive
         places = [scale.position(each.parameters[scale.name]) for each in having]
         values = numbers(each.value for each in having)
         dots(axes, places, values, "results (anywhere)")
         axes.set_ylim(_limits([*values, *numbers(each.mean for each in cut.predictions)]))
         scale.draw(axes, "x")
-        axes.set_ylabel("value")
+        axes.set_ylabel(literally(title(info)))
     all_axes[0].legend(fontsize="small")
     figure.suptitle(label(info.id))
     return figure
@@ -78,10 +78,10 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _line(axes: Axes, scale: Scale, cut: Slice) -> None:
+def _line(info: StudyInfo, axes: Axes, scale: Scale, cut: Slice) -> None:
     """The mean as a line within a band, or of choices as points with bars."""
     places, found = scale.positions(cut.axes[0].values), cut.predictions
-    means, lows, highs = (numbers(getattr(it, name) for it in found) for name in ("mean", "lcb", "ucb"))
+    means, lows, highs = (within(info, (getattr(it, name) for it in found)) for name in ("mean", "lcb", "ucb"))
     if scale.is_numeric:
         axes.fill_between(places, lows, highs, alpha=0.25, color="tab:blue", linewidth=0, label="interval")
         axes.plot(places, means, color="tab:blue", label="posterior mean")

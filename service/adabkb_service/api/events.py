@@ -25,10 +25,11 @@ from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.sheet import MEDIA_TYPE
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 
-Format = Literal["jsonl", "csv", "curves"]
+Format = Literal["jsonl", "csv", "xlsx", "curves"]
 
 PING_SECONDS = 15.0
 """Without an event after which a stream says that it goes on."""
@@ -138,7 +139,7 @@ async def _stream(
     operation_id="export",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"application/x-ndjson": {}, "text/csv": {}}, "description": "Everything"},
+        200: {"content": {"application/x-ndjson": {}, "text/csv": {}, MEDIA_TYPE: {}}, "description": "Everything"},
         **responses(404, 422),
     },
 )
@@ -153,11 +154,14 @@ async def export_study(
     ] = False,
 ) -> Response:
     """Everything, as JSON lines: study, trials, observations, reports, events, model and, for those who may
-    work on the study, kept answers; the trials and results as CSV; or the curves, as CSV with one report a line."""
+    work on the study, kept answers; the trials and results as CSV, or as an Excel file whose columns have
+    labels and units; or the curves, as CSV with one report a line."""
     return await reading(_exported, study_id, caller, format, bom)
 
 
 def _exported(service: Service, study_id: str, caller: Caller, format: Format, bom: bool) -> StreamingResponse:
+    if format == "xlsx":
+        return StreamingResponse(export.excel(service, study_id), media_type=MEDIA_TYPE)
     if format != "jsonl":
         table = (export.csv_rows if format == "csv" else export.csv_curves)(service, study_id)
         return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")

@@ -112,6 +112,11 @@ class Server:
         found: str = self._answer(Call("GET", path, params=params, as_text=True))
         return found
 
+    def content(self, path: str, **params: Param) -> bytes:
+        """GET a document that is no text."""
+        found: bytes = self._answer(Call("GET", path, params=params, as_bytes=True))
+        return found
+
     def post(self, path: str, body: Mapping[str, Any]) -> Json:
         """POST a body, with exactly one effect."""
         return self._answer(Call("POST", path, _sendable(body)))

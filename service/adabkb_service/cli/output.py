@@ -93,8 +93,14 @@ def summary(study: Mapping[str, Any]) -> str:
         line += f", objectives {names} (adabkb study front {study['id']})"
     if best is not None:
         word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
-        line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"
+        line += f", {word} {in_unit(study, repr(best['value']))}{measured(best)} at {point(best['parameters'])}"
     return line
+
+
+def in_unit(study: Mapping[str, Any], number: str) -> str:
+    """A number of the objective, with its unit if the study names one."""
+    unit = study.get("quantities", {}).get("value", {}).get("unit")
+    return f"{number} {unit}" if unit else number
 
 
 def system(study: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
-from adabkb_service.cli.output import AsJson, fail, show, summary
+from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.values import parse, parse_point
 
 NO_LIMIT = "none"
@@ -76,7 +77,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     found = server.get(path(study))
     lines = [summary(found)]
     if found["gap"] is not None:
-        lines.append(f"going on will probably gain less than {found['gap']:.6g}")
+        lines.append(f"going on will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
@@ -125,6 +126,15 @@ def update(
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
     ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=JSON",
+            help="label, unit, digits, low and high of value (the objective) or of a metric; replaces those of all; "
+            "may be repeated",
+            show_default=False,
+        ),
+    ] = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option(
@@ -151,6 +161,7 @@ def update(
 
     \b
     adabkb study update svm --budget 100 --tolerance none
+    adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
@@ -170,6 +181,8 @@ def update(
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
+    if quantity is not None:
+        changes["quantities"] = parse_point(quantity)
     if parameter is not None:
         changes["parameters"] = [_parameter(text) for text in parameter]
     if descriptors is not None:
@@ -185,8 +198,8 @@ def export(
     server: Server,
     study: StudyId,
     format: Annotated[
-        Literal["jsonl", "csv", "curves"],
-        typer.Option(help="jsonl: everything; csv: the trials and results; curves: reports, as CSV"),
+        Literal["jsonl", "csv", "xlsx", "curves"],
+        typer.Option(help="jsonl: everything; csv or xlsx: the trials and results; curves: reports, as CSV"),
     ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: AsJson = False,
@@ -194,13 +207,23 @@ def export(
     """Export everything that a study holds, or tables of it. --json is --format jsonl."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
+    if format == "xlsx":
+        if output is None:
+            fail("an Excel file is no text for a terminal; give --output FILE.xlsx")
+        content = server.content(path(study, "/export"), format=format)
+        _write(output, lambda file: file.write_bytes(content))
+        return
     is_for_excel = output is not None and format != "jsonl"  # a program that reads stdout takes no byte order mark
     text = server.text(path(study, "/export"), format=format, **({"bom": "true"} if is_for_excel else {}))
     if output is None:
         typer.echo(text, nl=False)
         return
+    _write(output, lambda file: file.write_text(text, encoding="utf-8", newline=""))
+
+
+def _write(output: Path, write: Callable[[Path], object]) -> None:
     try:
-        output.write_text(text, encoding="utf-8", newline="")
+        write(output)
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
 

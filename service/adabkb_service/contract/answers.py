@@ -18,6 +18,7 @@ from adabkb_service.contract.mixtures import Mixtures
 from adabkb_service.contract.objectives import Objective
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.prior import Beliefs
+from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies
 from adabkb_service.engine.moves import Phase
@@ -250,6 +251,7 @@ class Study(StudySummary):
     prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
     baseline: Annotated[Baseline, Field(exclude_if=not_)] = {}
     transfer_from: OlderStudies = []
+    quantities: Annotated[Quantities, Field(exclude_if=not_)] = {}
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

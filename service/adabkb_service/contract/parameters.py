@@ -99,6 +99,15 @@ When = Annotated[
     ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
+Unit = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=30)] | None,
+    Field(description="such as °C, for people", exclude_if=lambda unit: unit is None),
+]
+"""In which numbers are told. Nothing is converted."""
+Label = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=100)] | None,
+    Field(description="what people read in place of the name", exclude_if=lambda label: label is None),
+]
 Known = Annotated[
     bool,
     Field(
@@ -151,6 +160,8 @@ class FloatParameter(Body):
     ] = False
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("low")
     @classmethod
@@ -214,6 +225,8 @@ class IntParameter(Body):
     step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, validate_default=True), Whole] = 1
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("low")
     @classmethod
@@ -257,6 +270,8 @@ class OrdinalParameter(Body):
     values: Choices
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("values")
     @classmethod
@@ -277,6 +292,8 @@ class CategoricalParameter(Body):
     descriptors: Descriptors = Field(default_factory=dict)
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     @field_validator("choices")
     @classmethod
@@ -308,6 +325,8 @@ class BoolParameter(Body):
     kind: Literal["bool"]
     context: Known = False
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     def axis(self) -> Axis:
         """The engine's axis."""
@@ -341,6 +360,8 @@ class CatalogueParameter(Body):
         int | None,
         Field(description="how many of them are withdrawn, set by the server", exclude_if=lambda each: each is None),
     ] = None
+    unit: Unit = None
+    label: Label = None
     context: ClassVar[bool] = False
     when: ClassVar[None] = None
 
@@ -374,6 +395,8 @@ class FixedParameter(Body):
     kind: Literal["fixed"]
     value: Choice
     when: When = None
+    unit: Unit = None
+    label: Label = None
 
     def axis(self) -> Fixed:
         """No axis: the engine does not see it."""

@@ -36,6 +36,7 @@ from adabkb_service.contract.parameters import (
     Text,
     Whole,
 )
+from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
@@ -93,6 +94,7 @@ class PatchStudyBody(Body):
     pending_limit: Count | MISSING | None = MISSING
     stop: Stop | MISSING | None = MISSING
     tags: Tags | MISSING = MISSING
+    quantities: Quantities | MISSING = MISSING
     parameters: Annotated[
         Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | MISSING,
         Field(description="edits the space: each replaces the parameter of its name, or is added; the others stay"),

@@ -12,6 +12,7 @@ from cachetools import LRUCache
 from pydantic import Field
 
 from adabkb_service.contract.parameters import Choice, Name
+from adabkb_service.contract.quantities import without_words
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.tables import lightened, with_changes
 from adabkb_service.engine.edited import EditedSpace
@@ -58,6 +59,17 @@ def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
     if not any("table" in each for each in definition["parameters"]):
         return definition
     return {**definition, "parameters": lightened(definition["parameters"])}
+
+
+def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored definition with other words for people: ``quantities``, and ``parameters`` with the words of some."""
+    words = changes.get("parameters", {})
+    parameters = [
+        {**without_words(each), **words[each["name"]]} if each["name"] in words else each
+        for each in stored["parameters"]
+    ]
+    quantities = {"quantities": changes["quantities"]} if "quantities" in changes else {}
+    return {**stored, "parameters": parameters, **quantities}
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:

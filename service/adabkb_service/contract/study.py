@@ -23,7 +23,7 @@ from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
 from adabkb_service.contract.catalogue import catalogues_of, check_catalogues, check_goes_with_catalogue
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
-from adabkb_service.contract.cost import Budget, CostBudget, CostSource, incompatibility_of_cost
+from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
@@ -46,6 +46,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
+from adabkb_service.contract.quantities import Quantities, check_quantities
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
@@ -68,7 +69,9 @@ CHANGEABLE = (
     "tags",
     "tolerance",
 )
-"""Fields that can be changed after the study was created."""
+"""Fields that can be changed after the study was created, and are columns of their own."""
+WORDED = ("quantities",)
+"""Fields that can be changed too, and are for people alone."""
 NEEDS_AUTO = (
     "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
     "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
@@ -148,6 +151,7 @@ class StudyDefinition(Body):
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
     transfer_from: OlderStudies = Field(default_factory=list)
+    quantities: Annotated[Quantities, Field(exclude_if=not_)] = Field(default_factory=dict)
 
     @field_validator(*ALONE)
     @classmethod
@@ -294,6 +298,17 @@ class StudyDefinition(Body):
         check_goes_with_catalogue("transfer_from", studies, info.data.get("parameters"))
         check_transfer(studies, info.data)
         return studies
+
+    @field_validator("quantities")
+    @classmethod
+    def _measured(cls, quantities: Quantities, info: ValidationInfo) -> Quantities:
+        several = info.data.get("objectives")
+        bounded = [each.metric for each in info.data.get("outcome_constraints") or ()]
+        metrics = [*(each.metric for each in several or ()), *(info.data.get("metrics") or ()), *bounded]
+        if info.data.get("cost"):
+            metrics.append(COST)
+        check_quantities(quantities, list(dict.fromkeys(metrics)), several=bool(several))
+        return quantities
 
     @model_validator(mode="after")
     def _cost_fits(self) -> Self:

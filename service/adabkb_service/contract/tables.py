@@ -116,8 +116,7 @@ _tables: LRUCache[str, Table] = LRUCache(CACHED, getsizeof=lambda each: each.num
 def _light(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]:
     known = table_of(pieces)
     return {
-        "name": parameter["name"],
-        "kind": "catalogue",
+        **{field: value for field, value in parameter.items() if field != "table"},
         "digest": keep(pieces),
         "columns": list(known.columns),
         "rows": len(known.names),

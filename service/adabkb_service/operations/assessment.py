@@ -25,6 +25,7 @@ from adabkb_service.operations import assessment_in_words as words
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.edit import check_editable
 from adabkb_service.operations.front import front
+from adabkb_service.operations.naming import Names, within_reach
 from adabkb_service.operations.predict import model_reason, row
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.standing import standing
@@ -98,7 +99,16 @@ class _Facts:
     def digits(self) -> dict[str, Digits]:
         """Of each objective with results."""
         spreads = {} if self.model is None else self.model.spreads
-        return {name: Digits(**vars(each)) for name, each in spreads.items() if name in self.objectives}
+        return {
+            name: Digits(**vars(each), quantity=self.names.quantity(name))
+            for name, each in spreads.items()
+            if name in self.objectives
+        }
+
+    @property
+    def names(self) -> Names:
+        """What people call things in this study."""
+        return Names.of(self.definition)
 
 
 def assessment(service: Service, study_id: str) -> answers.Assessment:
@@ -184,13 +194,15 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
         if is_other and at_best is not None and model.mean is not None and model.std is not None:
             is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
             preferred = (model.mean, model.std) if is_better else None
-    text = words.progress(facts.study, facts.results, facts.digits.get(""), at_best, preferred, facts.front)
+    text = words.progress(
+        facts.study, facts.results, facts.digits.get(""), at_best, preferred, facts.front, facts.names
+    )
     return answers.Progress(text=text, best=best, expected=at_best)
 
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
     return answers.LatestTrial(
-        text=words.latest(trial, facts.digits),
+        text=words.latest(trial, facts.digits, facts.names),
         trial=trial.number,
         state=trial.state,
         origin=trial.origin,
@@ -203,7 +215,7 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     known = context_of(facts.definition.parameters)
     untried = {} if facts.model is None else facts.model.untried
     untried = {name: choices for name, choices in untried.items() if name not in known}
-    text = words.findings(facts.importances, untried)
+    text = words.findings(facts.importances, untried, facts.names)
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 
 
@@ -219,7 +231,9 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    return found.model_copy(update={"text": words.outlook(found, facts.results, growth)})
+    told = found.model_copy(update={"gap": within_reach(facts.study, found.gap)})
+    text = words.outlook(told, facts.results, growth, facts.names.quantity().unit)
+    return found.model_copy(update={"text": text})
 
 
 def _probability(study: Study) -> float | None:
@@ -240,23 +254,27 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
         text = words.few_results(results, facts.definition.dimension, fewest)
         yield answers.Check(check="few_results", text=text)
     for name, found in facts.validations.items():
-        yield from _of_predictions(found, facts.digits, name)
+        yield from _of_predictions(found, facts.digits, name, facts.names)
     yield from _of_edges(facts)
 
 
-def _of_predictions(found: Validation, digits: Mapping[str, Digits], name: str) -> Iterator[answers.Check]:
+def _of_predictions(
+    found: Validation, digits: Mapping[str, Digits], name: str, names: Names
+) -> Iterator[answers.Check]:
     """What results left out say of the model."""
     metric: dict[str, Any] = {"metric": name or None}
     if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
         return
     least = min(found.items, key=lambda each: each.tail)
     if is_outlier(least.value, [each.value for each in found.items], least.tail):
-        text = words.outlier(least, digits[name], name)
+        text = words.outlier(least, digits[name], name, names)
         yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
     if _is_poor(found):
-        yield answers.Check(check="poor_predictions", text=words.poor_predictions(found, name), **metric)
+        yield answers.Check(
+            check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
+        )
     if found.inside is not None and is_too_sure(found.inside, len(found.items)):
-        yield answers.Check(check="too_sure", text=words.too_sure(found, name), **metric)
+        yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
@@ -290,4 +308,6 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
     for found in edges(facts.definition.parameters, model.recommended):
         if found.parameter not in idle:
             told = found if can_edit else found._replace(widened=None)
-            yield answers.Check(check="edge", text=words.edge(told), parameter=told.parameter, widened=told.widened)
+            yield answers.Check(
+                check="edge", text=words.edge(told, facts.names), parameter=told.parameter, widened=told.widened
+            )

@@ -9,9 +9,11 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation, Va
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.assessment import Outlook
 from adabkb_service.contract.front import Front
+from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import LONGEST_NAME, shortened, shown
 from adabkb_service.operations.digits import Digits, difference
+from adabkb_service.operations.naming import Names
 from adabkb_service.operations.widening import Edge
 
 MATTERS = 0.05
@@ -53,6 +55,7 @@ def progress(
     expected: MetricPrediction | None,
     preferred: tuple[float, float] | None,
     front: Front | None,
+    names: Names,
 ) -> str:
     """How good the results are.
 
@@ -63,11 +66,12 @@ def progress(
         expected: by the model where the best result is.
         preferred: mean and standard deviation at another point, if the model prefers it.
         front: of several objectives.
+        names: of the study.
     """
     if not results:
         return _without_results(study)
     if study.objectives:
-        goals = ", ".join(f"{each.metric} ({each.direction}d)" for each in study.objectives)
+        goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
         on_front = (
             ""
             if front is None or results == 1
@@ -78,7 +82,14 @@ def progress(
     if best is None:
         return f"{_counted(results, 'result')}."
     return " ".join(
-        _of_best(best, results, digits or Digits(best.value, best.value, decimals(best.value)), expected, preferred)
+        _of_best(
+            best,
+            results,
+            digits or Digits(best.value, best.value, decimals(best.value), names.quantity()),
+            expected,
+            preferred,
+            names,
+        )
     )
 
 
@@ -98,13 +109,19 @@ def _of_best(
     digits: Digits,
     expected: MetricPrediction | None,
     preferred: tuple[float, float] | None,
+    names: Names,
 ) -> Iterator[str]:
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
     if best.feasible is False:
-        beyond = ", ".join(shortened(name, LONGEST_NAME) for name in best.violations or {})
+        beyond = ", ".join(names.metric(name) for name in best.violations or {})
         yield f"No result keeps all bounds yet. The nearest of {results} is {value}{at}, beyond the bounds of {beyond}."
         return
-    told = f"The only result is {value}{at}" if results == 1 else f"The best of {results} results is {value}{at}"
+    label = names.quantity().label
+    told = f"The best of {results} results is {value}{at}"
+    if label is not None:
+        told = f"The best {shortened(label, LONGEST_NAME)} of {results} results is {value}{at}"
+    if results == 1:
+        told = f"The only result is {value}{at}"
     if expected is not None and results > 1 and digits.shows(expected.std):
         told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
     yield f"{told}."
@@ -112,45 +129,51 @@ def _of_best(
         yield f"It prefers another point, where it expects {digits.estimate(*preferred)}."
 
 
-def latest(trial: Trial, digits: Mapping[str, Digits]) -> str:
+def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
     """Why the point of a trial was chosen, and what became of it."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
-    if trial.expected is not None and (told := _expected(trial.expected, digits)):
+    if trial.expected is not None and (told := _expected(trial.expected, digits, names)):
         found.append(f"The model expected {told} there.")
     if trial.state == "failed":
         found.append("It failed.")
     elif trial.value is not None and "" in digits:
         found.append(f"It gave {digits[''].result(trial.value)}.")
     elif trial.state == "completed" and trial.metrics:
-        objectives = [f"{name} {digits[name].result(value)}" for name, value in trial.metrics.items() if name in digits]
+        objectives = [
+            f"{names.metric(name)} {digits[name].result(value)}"
+            for name, value in trial.metrics.items()
+            if name in digits
+        ]
         found.append(f"It gave {', '.join(objectives)}." if objectives else "")
     return " ".join(filter(None, found))
 
 
-def _expected(expected: Prediction, digits: Mapping[str, Digits]) -> str:
+def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Names) -> str:
     if expected.mean is not None and expected.std is not None:
         return digits[""].estimate(expected.mean, expected.std) if "" in digits else ""
     each = [
-        f"{shortened(name, LONGEST_NAME)} {digits[name].estimate(found.mean, found.std)}"
+        f"{names.metric(name)} {digits[name].estimate(found.mean, found.std)}"
         for name, found in (expected.metrics or {}).items()
         if name in digits
     ]
     return ", ".join(each)
 
 
-def findings(importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]]) -> str:
+def findings(
+    importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Names
+) -> str:
     """Which parameters matter to each objective, and which choices were never tried; empty if neither is known."""
-    found = [_matter(name, rows) for name, rows in importances.items()]
+    found = [_matter(name, rows, names) for name, rows in importances.items()]
     if untried:
-        found.append(f"Never tried: {'; '.join(_choices(name, left) for name, left in untried.items())}.")
+        found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return " ".join(filter(None, found))
 
 
-def _choices(name: str, left: Sequence[Any]) -> str:
+def _choices(name: str, left: Sequence[Any], names: Names) -> str:
     named = [shortened(each, LONGEST_NAME) if isinstance(each, str) else shown(each) for each in left[:MOST_CHOICES]]
     more = f" and {len(left) - MOST_CHOICES} more" if len(left) > MOST_CHOICES else ""
-    return f"{shortened(name, LONGEST_NAME)} {', '.join(named)}{more}"
+    return f"{names.parameter(name)} {', '.join(named)}{more}"
 
 
 def matters(each: ParameterImportance) -> bool:
@@ -163,11 +186,11 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance]) -> str:
+def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -> str:
     ranked = sorted(rows, key=lambda each: -each.total)
-    of = f" for {shortened(objective, LONGEST_NAME)}" if objective else ""
-    named = [f"{shortened(each.name, LONGEST_NAME)} ({each.total:.0%})" for each in ranked if matters(each)]
-    idle = [shortened(each.name, LONGEST_NAME) for each in ranked if hardly_matters(each)]
+    of = f" for {names.metric(objective)}" if objective else ""
+    named = [f"{names.parameter(each.name)} ({each.total:.0%})" for each in ranked if matters(each)]
+    idle = [names.parameter(each.name) for each in ranked if hardly_matters(each)]
     if not named:
         return ""
     first, *others = named[:MOST_NAMED]
@@ -180,26 +203,28 @@ def _matter(objective: str, rows: Sequence[ParameterImportance]) -> str:
     return f"{told}."
 
 
-def outlook(found: Outlook, results: int, growth: str) -> str:
+def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
     """What there is left to gain, beside the noise of a result.
 
     Args:
         found: the facts.
         results: that count.
         growth: what ``growth`` says of several objectives.
+        unit: of the objective.
     """
-    told = [growth or _left(found, results)]
+    told = [growth or _left(found, results, unit)]
     if found.gap is not None and found.noise is not None and found.gap < found.noise:
-        told.append(f"Repeated results differ by about {difference(found.noise)}, so such a gain would hardly be seen.")
+        noise = with_unit(difference(found.noise), unit)
+        told.append(f"Repeated results differ by about {noise}, so such a gain would hardly be seen.")
     if found.results_since_best >= LONG:
         told.append(f"The last {found.results_since_best} results brought nothing better.")
     return " ".join(told)
 
 
-def _left(found: Outlook, results: int) -> str:
+def _left(found: Outlook, results: int, unit: str | None) -> str:
     if found.gap is not None:
         how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-        return f"Going on gains at most {difference(found.gap)}{how}, by this model."
+        return f"Going on gains at most {with_unit(difference(found.gap), unit)}{how}, by this model."
     reason: NoGap = found.reason or "not_known_yet"
     if found.fewest is not None and reason in ("no_results", "not_known_yet"):
         if results < found.fewest:
@@ -226,28 +251,28 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     return f"Few results: {results}, for {of}. Expect little of the model before there are {fewest}."
 
 
-def outlier(found: ValidationItem, digits: Digits, metric: str) -> str:
+def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
     """That the others make a result improbable."""
-    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    of = f" of {names.metric(metric)}" if metric else ""
     return (
         f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
         f"expects {digits.estimate(found.mean, found.std)}. Was it measured and entered right?"
     )
 
 
-def poor_predictions(found: Validation, metric: str) -> str:
+def poor_predictions(found: Validation, digits: Digits, metric: str, names: Names) -> str:
     """That the model cannot predict."""
-    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    of = f" of {names.metric(metric)}" if metric else ""
+    error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
         f"The model predicts results{of} that it does not know hardly better than their median does: it is off by "
-        f"{difference(found.error or 0.0)}, the median by {difference(found.error_of_median or 0.0)}. Do not believe "
-        "what it says of parameters."
+        f"{error}, the median by {of_median}. Do not believe what it says of parameters."
     )
 
 
-def too_sure(found: Validation, metric: str) -> str:
+def too_sure(found: Validation, metric: str, names: Names) -> str:
     """That the intervals are too narrow."""
-    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    of = f" of {names.metric(metric)}" if metric else ""
     count = round((found.inside or 0.0) * len(found.items))
     return (
         f"The model is surer than it should be: {count} of {len(found.items)} results{of} lie in the intervals that "
@@ -255,11 +280,12 @@ def too_sure(found: Validation, metric: str) -> str:
     )
 
 
-def edge(found: Edge) -> str:
+def edge(found: Edge, names: Names) -> str:
     """That the best point is at the end of a range."""
-    name = shortened(found.parameter, LONGEST_NAME)
+    known = names.parameters.get(found.parameter)
+    bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)
     more = " Better ones may lie beyond it." if found.widened is not None else ""
-    return f"The best point is at the {found.end} end of {name} ({found.bound:.6g}).{more}"
+    return f"The best point is at the {found.end} end of {names.parameter(found.parameter)} ({bound}).{more}"
 
 
 def _counted(count: int, thing: str) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 from adabkb_service.contract.answers import Corrected
 from adabkb_service.contract.metrics import metrics_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.metric_checks import OF_METRICS, corrected_metrics
+from adabkb_service.study.metric_checks import OF_METRICS, check_natural_bounds, corrected_metrics
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from adabkb_service.study.transitions import CORRECTABLE
 
@@ -29,7 +30,7 @@ def correct(
 
     Raises:
         StudyNotFound, ObservationNotFound: there is no such thing.
-        Invalid: the study has no such metrics.
+        Invalid: the study has no such metrics, or a number is beyond its natural bounds.
     """
     return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=True)
 
@@ -37,6 +38,8 @@ def correct(
 def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:
     was = draft.observation(seq)
     metrics = metrics_of(draft.study.definition)
+    quantities = definition_of(draft.study.definition).quantities
+    check_natural_bounds(quantities, changes.get("value"), changes.get("metrics") or {})
     changes = changes | corrected_metrics(metrics, was, changes)
     differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
     if differing:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from adabkb_service.contract.quantities import UNNAMED, Quantity, with_unit
+
 LARGEST, MOST_PLACES = 1e15, 6
 """Size up to which, and decimals with which, a number is written without an exponent."""
 FEWEST = 3
@@ -13,28 +15,44 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Of results between two values, which are written with so many decimals at most."""
+    """Of results between two values, which are written with so many decimals at most, and in a unit."""
 
     low: float
     high: float
     decimals: int
+    quantity: Quantity = UNNAMED
 
     def result(self, value: float) -> str:
         """A result: to a thousandth of the range of all results, and no finer than they are written."""
+        if self.quantity.digits is not None:
+            return self._in_unit(_written(value, self.quantity.digits))
         extent = self.high / 2.0 - self.low / 2.0  # half of it: the whole may exceed the largest float
         places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
-        return _written(value, min(self.decimals, max(places, _places(value, FEWEST))))
+        return self._in_unit(_written(value, min(self.decimals, max(places, _places(value, FEWEST)))))
 
     def estimate(self, mean: float, std: float) -> str:
-        """What the model expects, with two digits of its standard deviation; one decimal more than results at most."""
+        """What the model expects, with two digits of its standard deviation; one decimal more than results at most.
+        It is cut to the natural bounds."""
+        mean = self.quantity.within(mean)
         if not std > 0.0:
             return self.result(mean)
-        places = min(_places(std, 2), self.decimals + 1)
-        return f"{_written(mean, places)} ± {_written(std, places)}"
+        places = min(_places(std, 2), self._finest)
+        return self._in_unit(f"{_written(mean, places)} ± {_written(std, places)}")
+
+    def difference(self, value: float) -> str:
+        """A difference or a deviation, with two digits."""
+        return self._in_unit(difference(value))
 
     def shows(self, std: float) -> bool:
         """Whether a standard deviation is more than 0 with these digits."""
-        return std >= 0.5 * 10.0 ** -min(self.decimals + 1, 300)
+        return std >= 0.5 * 10.0 ** -min(self._finest, 300)
+
+    @property
+    def _finest(self) -> int:
+        return (self.decimals if self.quantity.digits is None else self.quantity.digits) + 1
+
+    def _in_unit(self, number: str) -> str:
+        return with_unit(number, self.quantity.unit)
 
 
 def difference(value: float) -> str:

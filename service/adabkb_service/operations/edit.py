@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.catalogue import NOT_GIVEN
+from adabkb_service.contract.quantities import WORDS, without_words
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.contract.tables import are_alike, lightened, with_changes
 from adabkb_service.contract.wording import sentence
@@ -75,11 +76,9 @@ def edit(
     _check_names(given or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in lightened(list(new.values()))}
-    if (
-        not changes
-        and _is_same(before | new_stored, before)
-        and _is_same(definition.defaults | dict(defaults or {}), definition.defaults)
-    ):
+    is_same_space = not changes and _is_same(_bare(before | new_stored), _bare(before))
+    if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
+        _reword(draft, before, new_stored)
         return
     check_editable(definition)
     event: dict[str, Any] = {
@@ -123,6 +122,19 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
     if faults:
         raise Invalid(faults)
     return found
+
+
+def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
+    """Parameters as the model sees them."""
+    return {name: without_words(each) for name, each in parameters.items()}
+
+
+def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
+    """Change names and units that people read, if nothing else of the parameters changes: the space stays the same."""
+    changed = [name for name, each in new.items() if not _is_same(each, before[name])]
+    words = {name: {word: new[name][word] for word in WORDS if word in new[name]} for name in changed}
+    if words:
+        draft.record("updated", {"changes": {"parameters": words}})
 
 
 def _is_same(one: Any, other: Any) -> bool:

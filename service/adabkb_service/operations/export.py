@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
-from adabkb_service.operations import manage, table
+from adabkb_service.operations import manage, sheet, table
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
@@ -30,6 +30,7 @@ from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
 IN_MEMORY = 2**20
+PIECE = 2**16
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]
@@ -71,6 +72,28 @@ def csv_rows(service: Service, study_id: str) -> Iterator[str]:
         StudyNotFound: there is none; before the first line.
     """
     return _snapshot(service, study_id, table.write)
+
+
+def excel(service: Service, study_id: str) -> Iterator[bytes]:
+    """The same rows as an Excel file, as ``sheet`` writes it.
+
+    Raises:
+        StudyNotFound: there is none; before the first bytes.
+    """
+    spool = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - _pieces closes it
+    try:
+        with service.database.reading() as connection:
+            sheet.write(connection, studies.get(connection, study_id), spool)
+    except BaseException:
+        spool.close()
+        raise
+    spool.seek(0)
+    return _pieces(spool)
+
+
+def _pieces(spool: SpooledTemporaryFile[bytes]) -> Iterator[bytes]:
+    with spool:
+        yield from iter(partial(spool.read, PIECE), b"")
 
 
 def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from pydantic_core import PydanticCustomError
 from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.access.caller import ANYBODY, Caller
@@ -18,6 +19,7 @@ from adabkb_service.contract.context import ALONE as IN_CONTEXT
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.objectives import ALONE
+from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import definition_of, first_stored
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
@@ -156,12 +158,26 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a budget of cost cannot be changed
     for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
+    if "quantities" not in definition.model_fields_set:
+        was["quantities"] = given.get("quantities", {})
+    given.setdefault("quantities", {})
+    was.setdefault("quantities", {})
+    was["parameters"] = _with_words_as_given(was["parameters"], given["parameters"])
     differences = _differences("", was, given)
     differing = ", ".join(islice(differences, MOST_DIFFERENCES))
     if differing:
         others = sum(1 for _ in differences)
         rest = f", and {others:,} more" if others else ""
         raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}{rest}.")
+
+
+def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
+    """Parameters without the units and labels that a definition leaves out: those may have been changed since."""
+    told = {each["name"]: each for each in given}
+    return [
+        {field: value for field, value in each.items() if field not in WORDS or field in told.get(each["name"], each)}
+        for each in was
+    ]
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
@@ -240,8 +256,8 @@ def change(
 
     Args:
         study_id: which study.
-        changes: new values of ``CHANGEABLE`` fields, ``state``: "paused" or "running", and ``parameters`` and
-            ``defaults`` as ``edit`` takes them.
+        changes: new values of ``CHANGEABLE`` fields, ``quantities``, ``state``: "paused" or "running", and
+            ``parameters`` and ``defaults`` as ``edit`` takes them.
         revisions: refuse unless the study is at one of these; None for any.
         key: of the request.
 
@@ -267,6 +283,8 @@ def _change(
     if not changes.keys().isdisjoint(("parameters", "defaults", "catalogues")):
         edit(draft, changes.get("parameters"), changes.get("defaults"), changes.get("catalogues"))
     new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
+    if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
+        new["quantities"] = _checked_quantities(study, changes["quantities"])
     if new:
         draft.record("updated", {"changes": new})
     lifecycle.update_state(draft)
@@ -293,6 +311,21 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         return
     if detail := Stop(**rules).incompatibility(definition.algorithm):
         raise Invalid([FieldError("/stop", detail, "stop")])
+
+
+def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str, Any]:
+    """Quantities that the study measures.
+
+    Raises:
+        Invalid: it does not measure one of them.
+    """
+    definition = definition_of(study.definition)
+    metrics = [metric.name for metric in definition.metrics_with_bounds]
+    try:
+        check_quantities(dict.fromkeys(quantities, UNNAMED), metrics, several=bool(definition.objectives))
+    except PydanticCustomError as error:
+        raise Invalid([FieldError("/quantities", error.message(), error.type)]) from error
+    return quantities
 
 
 def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:

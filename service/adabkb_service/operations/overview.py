@@ -19,8 +19,8 @@ from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
 from adabkb_service.operations.records import Found, Records
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, grants, observations, overview, studies
-from adabkb_service.storage.rows import StudyState, TrialState
+from adabkb_service.storage import events, grants, observations, overview, result_table, studies
+from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
 
 MOST_RESULTS = 1500
@@ -52,26 +52,21 @@ class StudyList:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialLine:
-    """A trial in the list, with its first result, whose value it has."""
+class Line:
+    """A row of the table: a result with its trial, or either alone."""
 
-    trial: answers.Trial
+    trial: answers.Trial | None
     result: answers.Observation | None
+    is_corrected: bool = False
+    repeats: result_table.Repeats | None = None
+    """Of results at the same point, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
-class TrialList:
-    """Some trials, and how many there are."""
+class Lines:
+    """Some rows of the table, and how many there are."""
 
-    lines: list[TrialLine]
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResultList:
-    """Some results, and how many there are."""
-
-    results: list[answers.Observation]
+    lines: list[Line]
     count: int
 
 
@@ -100,50 +95,29 @@ class Overview:
             lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id)) for row in rows]
         return StudyList(lines, counts)
 
-    def trials(
-        self, study_id: str, state: TrialState | None, worker: str, sort: str, descending: bool, offset: int, limit: int
-    ) -> TrialList:
-        """Trials in an order of ``overview.SORTED_BY``.
-
-        Raises:
-            StudyNotFound: there is no such study.
-        """
-        with self._service.database.reading() as connection:
-            space = definition_of(studies.get(connection, study_id).definition).space()
-            rows, count = overview.page_of_trials(
-                connection,
-                study_id,
-                state=state,
-                worker=worker,
-                sort=sort,
-                descending=descending,
-                offset=offset,
-                limit=limit,
-            )
-            results = overview.first_results(connection, study_id, [row.number for row in rows])
-        told = {number: render.observation(result, space) for number, result in results.items()}
-        return TrialList([TrialLine(render.trial(row), told.get(row.number)) for row in rows], count)
-
-    def results(
+    def table(
         self,
         study_id: str,
-        kind: overview.ResultKind | None,
-        sort: str,
-        descending: bool,
+        kind: result_table.Kind | None,
+        worker: str,
+        sort: result_table.Sort,
         offset: int,
         limit: int,
-    ) -> ResultList:
-        """Results in an order of ``overview.RESULTS_SORTED_BY``.
+    ) -> Lines:
+        """Results and trials without one, in an order.
 
         Raises:
             StudyNotFound: there is no such study.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
-            rows, count = overview.page_of_results(
-                connection, study_id, kind=kind, sort=sort, descending=descending, offset=offset, limit=limit
+            rows, count = result_table.page(
+                connection, study_id, kind=kind, worker=worker, sort=sort, offset=offset, limit=limit
             )
-        return ResultList([render.observation(row, space) for row in rows], count)
+            seqs = [row.result.seq for row in rows if row.result is not None]
+            corrected = result_table.corrected(connection, study_id) if seqs else set()
+            repeats = result_table.repeats(connection, study_id, seqs)
+        return Lines([_line(row, space, corrected, repeats) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """The results of a study, thinned if they are many, with what was known of each when it was suggested.
@@ -235,6 +209,16 @@ class Overview:
             row = observations.get(connection, study_id, seq)
             told = overview.events_of_result(connection, study_id, seq)
         return render.observation(row, space), [render.event(each) for each in told]
+
+
+def _line(
+    row: result_table.TableRow, space: Space, corrected: set[int], repeats: Mapping[int, result_table.Repeats]
+) -> Line:
+    trial = None if row.trial is None else render.trial(row.trial)
+    if row.result is None:
+        return Line(trial, None)
+    seq = row.result.seq
+    return Line(trial, render.observation(row.result, space), seq in corrected, repeats.get(seq))
 
 
 def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:

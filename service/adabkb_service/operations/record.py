@@ -9,13 +9,13 @@ from typing import Any
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
-from adabkb_service.contract.stored import is_edited
+from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
-from adabkb_service.study.metric_checks import checked_metrics, told_metrics
+from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, told_metrics
 from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
@@ -37,7 +37,7 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 
     Raises:
         TrialNotFound: there is no such trial.
-        Invalid: the point is not in the space, or there was no such attempt.
+        Invalid: the point is not in the space, there was no such attempt, or the value is beyond its natural bounds.
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or it cannot be failed any more.
         LeaseLost: the trial cannot be failed by this attempt any more.
@@ -168,6 +168,7 @@ def _observe(
     result: TrialValueBody | PointValueBody,
     metrics: dict[str, dict[str, float]],
 ) -> ObservationRow:
+    check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
     seq = draft.study.observations + 1
     payload = {
         "observation": seq,

@@ -49,14 +49,18 @@ def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
 
     A trial without a result has one row, and one with several results (replicates of several attempts) a row for each.
     """
-    space = definition_of(study.definition).space()
-    parameters = [f"parameters.{parameter.name}" for parameter in space.parameters]
+    table = csv.DictWriter(file, columns(study), lineterminator="\n")
+    table.writeheader()
+    for row in rows(connection, study):
+        table.writerow({name: escaped(value) for name, value in row.items()})
+
+
+def columns(study: StudyRow) -> list[str]:
+    """The names of the columns of a study's table."""
+    parameters = [f"parameters.{parameter.name}" for parameter in definition_of(study.definition).space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
     metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
-    table = csv.DictWriter(file, [*FIRST, *parameters, *RESULT, *metrics, *LAST], lineterminator="\n")
-    table.writeheader()
-    for row in _rows(connection, study, space):
-        table.writerow({name: escaped(value) for name, value in row.items()})
+    return [*FIRST, *parameters, *RESULT, *metrics, *LAST]
 
 
 def escaped(cell: Any) -> Any:
@@ -65,7 +69,9 @@ def escaped(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def _rows(connection: Connection, study: StudyRow, space: Space) -> Iterator[Row]:
+def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
+    """The rows, by the names of the columns; a cell may be missing."""
+    space = definition_of(study.definition).space()
     last = 0
     while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
         last = found[-1].number

@@ -17,6 +17,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound
+from adabkb_service.operations.naming import Names
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage import events, studies, trials
@@ -73,7 +74,9 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
         distance=distance,
         gain=gain,
         trust=event.payload.get("trust"),
-        in_words=in_words(event, definition.sign, told, distance, space.context),
+        in_words=in_words(
+            event, definition.sign, told, distance, space.context, Names.of(definition_of(study.definition))
+        ),
     )
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from adabkb_service.errors import LONGEST_NAME, shortened, shown
+from adabkb_service.contract.quantities import Quantity, with_unit
+from adabkb_service.operations.naming import Names
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
@@ -34,6 +35,7 @@ def in_words(
     best: Mapping[str, Any] | None,
     distance: float | None,
     context: Collection[str] = (),
+    names: Names = Names(),  # noqa: B008 (it is frozen)
 ) -> str:
     """Why the point of a suggestion was chosen.
 
@@ -43,8 +45,9 @@ def in_words(
         best: the best result when the point was suggested; None without one.
         distance: from the nearest earlier point, as a share of a parameter's range; None for the first point.
         context: names of the parameters that are not chosen.
+        names: what people call things in the study.
     """
-    return " ".join(_sentences(event.payload, sign, best, distance, context))
+    return " ".join(_sentences(event.payload, sign, best, distance, context, names))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -67,46 +70,54 @@ def _sentences(
     best: Mapping[str, Any] | None,
     distance: float | None,
     context: Collection[str],
+    names: Names,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
         return
     held, expected = payload["fixed"] or {}, payload["expected"]
     if known := {name: value for name, value in held.items() if name in context}:
-        yield f"The context was {_listed(known)}."
+        yield f"The context was {_listed(known, names)}."
     if fixed := {name: value for name, value in held.items() if name not in context}:
-        yield f"The request fixed {_listed(fixed)}."
+        yield f"The request fixed {_listed(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if expected is not None and "mean" not in expected:
-        each = (f"{name} {_estimate(found)}" for name, found in expected["metrics"].items())
+        each = (
+            f"{names.metric(name)} {_estimate(found, names.quantity(name))}"
+            for name, found in expected["metrics"].items()
+        )
         yield f"The model expected {', '.join(each)}."
     elif expected is not None:
-        yield from _expectation(expected, sign, best if is_feasible else None)
+        yield from _expectation(expected, sign, best if is_feasible else None, names.quantity())
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)
     if distance is not None:
         yield f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range."
 
 
-def _expectation(expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None) -> Iterator[str]:
+def _expectation(
+    expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None, quantity: Quantity
+) -> Iterator[str]:
     """What the model expected at the point, and beside the best result if there is one."""
     if best is None:
-        yield f"The model expected {_estimate(expected)} there."
+        yield f"The model expected {_estimate(expected, quantity)} there."
     else:
         lead = sign * (expected["mean"] - best["value"])
         yield outlook(lead, expected["std"])
-        value, chance = _resolved(best["value"], expected["std"]), _probability(lead, expected["std"])
+        value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
+        chance = _probability(lead, expected["std"])
         yield (
-            f"It expected {_estimate(expected)}; the best result so far is {value}, "
+            f"It expected {_estimate(expected, quantity)}; the best result so far is {value}, "
             f"and the probability of a better value is {chance:.2g}."
         )
     if (probability := expected.get("feasible_probability")) is not None:
         yield f"The point keeps all outcome constraints with probability {probability:.2g}."
 
 
-def _estimate(found: Mapping[str, float]) -> str:
-    return f"{_resolved(found['mean'], found['std'])} ± {found['std']:.2g}"
+def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
+    mean = quantity.within(found["mean"])
+    return with_unit(f"{_resolved(mean, found['std'])} ± {found['std']:.2g}", quantity.unit)
 
 
 def _resolved(value: float, std: float) -> str:
@@ -129,5 +140,5 @@ def _of_older(study: str, trust: float) -> str:
     return f"The older study {study} counted with a trust of {trust:.2g} ({scale})."
 
 
-def _listed(fixed: Mapping[str, object]) -> str:
-    return ", ".join(f"{shortened(name, LONGEST_NAME)} = {shown(value)}" for name, value in fixed.items())
+def _listed(fixed: Mapping[str, object], names: Names) -> str:
+    return ", ".join(f"{names.parameter(name)} = {names.value(name, value)}" for name, value in fixed.items())

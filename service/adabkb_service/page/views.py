@@ -20,17 +20,18 @@ from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read, sharing, tokens, trash
+from adabkb_service.operations import manage, read, sharing, sheet, tokens, trash
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.why import why
+from adabkb_service.page import wording
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
-from adabkb_service.storage.overview import ResultKind
-from adabkb_service.storage.rows import StudyState, TrialState
+from adabkb_service.storage.result_table import Kind, Sort
+from adabkb_service.storage.rows import StudyState
 
 STUDIES_PER_PAGE = 25
 ROWS_PER_PAGE = 50
-"""Trials or results."""
+"""Of the table of results."""
 WORKING = 50
 """Active trials that are listed."""
 LINKS = 100
@@ -53,7 +54,7 @@ async def _overview(request: Request) -> Overview:
 
 OverviewDep = Annotated[Overview, Depends(_overview)]
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=10**6)]
-Sort = Literal["number", "value", "state", "worker", "started", "finished"]
+Order = Literal["asc", "desc"]
 
 
 @data.get("/")
@@ -132,27 +133,6 @@ def get_trash(request: Request, service: ServiceDep, caller: CallerDep) -> Respo
     return page(request, "trash.html", deletions=found, most=DELETIONS)
 
 
-@pages.get("/studies/{study_id}/trials")
-@needs("read")
-def get_trials(
-    request: Request,
-    study_id: StudyId,
-    service: ServiceDep,
-    overview: OverviewDep,
-    state: TrialState | Literal[""] = "",
-    worker: Annotated[str, Query(max_length=200)] = "",
-    sort: Sort = "number",
-    order: Literal["asc", "desc"] = "desc",
-    number: PageNumber = 1,
-) -> Response:
-    """The trials of a study as a table."""
-    offset, worker = (number - 1) * ROWS_PER_PAGE, worker.replace("\0", "")
-    found = overview.trials(study_id, state or None, worker, sort, order == "desc", offset, ROWS_PER_PAGE)
-    study = service.do(manage.get(study_id)).view
-    chosen = {"state": state, "worker": worker, "sort": sort, "order": order}
-    return page(request, "trials.html", study=study, found=found, chosen=chosen, number=number, per_page=ROWS_PER_PAGE)
-
-
 @pages.get("/studies/{study_id}/results")
 @needs("read")
 def get_results(
@@ -160,17 +140,48 @@ def get_results(
     study_id: StudyId,
     service: ServiceDep,
     overview: OverviewDep,
-    kind: ResultKind | Literal[""] = "",
-    sort: Literal["number", "value"] = "number",
-    order: Literal["asc", "desc"] = "desc",
+    caller: CallerDep,
+    kind: Kind | Literal[""] = "",
+    worker: Annotated[str, Query(max_length=200)] = "",
+    sort: Annotated[str, Query(max_length=300)] = "when",
+    order: Order = "desc",
     number: PageNumber = 1,
 ) -> Response:
-    """All results of a study as a table: of trials, of nobody's trial, and excluded ones."""
-    offset = (number - 1) * ROWS_PER_PAGE
-    found = overview.results(study_id, kind or None, sort, order == "desc", offset, ROWS_PER_PAGE)
-    study = service.do(manage.get(study_id)).view
-    chosen = {"kind": kind, "sort": sort, "order": order}
-    return page(request, "results.html", study=study, found=found, chosen=chosen, number=number, per_page=ROWS_PER_PAGE)
+    """The table of a study: all results, and the trials that have none."""
+    study, worker = service.do(manage.get(study_id)).view, worker.replace("\0", "")
+    by = _sort(study, sort, is_descending=order == "desc")
+    found = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
+    context: dict[str, Any] = {
+        "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
+        "number": number,
+        "per_page": ROWS_PER_PAGE,
+        "may": sharing.right(service, caller, study_id),
+    }
+    return page(request, "results.html", study=study, found=found, **context)
+
+
+@data.post("/studies/{study_id}/sheet")
+@needs("work")
+async def read_sheet(request: Request, study_id: StudyId) -> Response:
+    """An Excel file as text, for the table that somebody is about to add. Nothing is stored."""
+    del study_id  # the gate has looked at it
+    charts: FairQueue = request.app.state.charts
+    content = await request.body()
+    async with charts.slot(request):
+        text = await run_sync(sheet.read, content)
+    return Response(text, media_type="text/tab-separated-values; charset=utf-8", headers=HEADERS)
+
+
+def _sort(study: answers.Study, text: str, *, is_descending: bool) -> Sort:
+    """The order that a text names: a column, ``parameter:`` or ``metric:`` with a name; by time where it is neither."""
+    column, _, name = text.partition(":")
+    if column == "parameter":
+        for each in study.parameters:
+            if each.name == name and wording.is_sortable(name):
+                return Sort("parameter", name, each.kind not in ("float", "int"), is_descending)
+    if column == "metric" and name in wording.measured(study) and wording.is_sortable(name):
+        return Sort("metric", name, is_descending=is_descending)
+    return Sort(text if text in ("trial", "value", "state", "worker") else "when", is_descending=is_descending)
 
 
 @pages.get("/studies/{study_id}/results/{seq}")

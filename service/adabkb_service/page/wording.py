@@ -11,8 +11,12 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.operations.digits import Digits
+from adabkb_service.operations.naming import within_reach
 from adabkb_service.page.words import figure
+from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
     "running": "running",
@@ -35,6 +39,22 @@ PHASES: Mapping[str, str] = {
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
 """What trials are for that have no phase."""
+KINDS: Mapping[str, str] = {
+    "": "everything",
+    "counting": "results that count",
+    "own": "results of no trial",
+    "repeated": "repeated points",
+    "corrected": "corrected results",
+    "excluded": "excluded results",
+    "open": "trials without a result yet",
+    "failed": "failed trials",
+    "stopped": "trials stopped early",
+}
+"""Rows of which the table of results may be."""
+FINEST = 15
+"""Decimals of what the model expects, at most; its standard deviation says how many there are."""
+SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
+"""Of a duration: seconds, and the name."""
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
 
@@ -60,6 +80,91 @@ def confidence(study: Study) -> str | None:
 def measured(study: Study) -> list[str]:
     """The names of the metrics of each result, several objectives first."""
     return [*(each.metric for each in study.objectives), *study.metrics]
+
+
+def described(study: Study) -> list[str]:
+    """What has a name and a unit: the objective, where there is one, and the metrics."""
+    return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
+
+
+def quantities(study: Study) -> dict[str, Any]:
+    """The words of what is measured, as the API takes them."""
+    return {name: each.model_dump(mode="json") for name, each in study.quantities.items()}
+
+
+def reworded(study: Study) -> list[dict[str, Any]]:
+    """The parameters, as the API takes them."""
+    return [each.model_dump(mode="json") for each in study.parameters]
+
+
+def typed(value: object) -> str:
+    """A text or a number as a person types it in; empty for none."""
+    if value is None:
+        return ""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time with the largest unit that it is a whole number of; the page takes it in this form."""
+    size, name = next(((size, name) for size, name in SPANS if seconds >= size and seconds % size == 0), (1, "s"))
+    return f"{seconds / size:.10g} {name}"
+
+
+def is_sortable(name: str) -> bool:
+    """Whether a table can be sorted by the values of this name."""
+    return NOT_IN_PATHS not in name
+
+
+def title(study: Study, name: str | None = None) -> str:
+    """What a column of a metric is called, with its unit; of the objective, where there is one, without a name."""
+    quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
+    return titled(name or "Result", quantity.label, quantity.unit)
+
+
+def number(study: Study, name: str | None, value: float | None) -> str:
+    """A number of a metric, or of the objective, with as many digits as the study says."""
+    digits = study.quantities.get(name or OBJECTIVE, UNNAMED).digits
+    if digits is None or value is None:
+        return figure(value, 6)
+    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def in_unit(study: Study, name: str | None, value: float | None) -> str:
+    """The same with its unit."""
+    return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
+
+
+def gap(study: Study) -> str:
+    """What going on will probably gain at most, as far as the natural bounds leave room above the best result."""
+    return figure(within_reach(study, study.gap), 3)
+
+
+def difference(study: Study, value: float) -> str:
+    """A difference of the objective, with its unit."""
+    return with_unit(figure(value, 3), unit(study))
+
+
+def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
+    """What the model expects of a metric, or of the objective: cut to its natural bounds, with its unit."""
+    quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
+    return Digits(mean, mean, FINEST, quantity).estimate(mean, std)
+
+
+def interval(study: Study, low: float, high: float) -> str:
+    """Between which values the objective is expected, cut to its natural bounds."""
+    quantity = study.quantities.get(OBJECTIVE, UNNAMED)
+    told = f"{figure(quantity.within(low), 4)} and {figure(quantity.within(high), 4)}"
+    return with_unit(told, quantity.unit)
+
+
+def unit(study: Study, name: str | None = None) -> str | None:
+    """The unit of a metric, or of the objective; None if none is known."""
+    return study.quantities.get(name or OBJECTIVE, UNNAMED).unit
+
+
+def parameter_title(parameter: Parameter) -> str:
+    """What a column of a parameter is called, with its unit."""
+    return titled(parameter.name, parameter.label, parameter.unit)
 
 
 def uncertain(study: Study) -> list[str]:

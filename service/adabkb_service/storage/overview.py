@@ -8,28 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Text, cast, func, or_, select, true
 
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, TrialState
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
-SORTED_BY: dict[str, Column[Any]] = {
-    "number": trials.c.number,
-    "value": trials.c.value,
-    "state": trials.c.state,
-    "worker": trials.c.worker,
-    "started": trials.c.started_at,
-    "finished": trials.c.finished_at,
-}
-"""What trials can be sorted by."""
-RESULTS_SORTED_BY: dict[str, Column[Any]] = {"number": observations.c.seq, "value": observations.c.value}
-"""What results can be sorted by."""
 UNKNOWN = (None,) * 5
 """What is known of the trial of a point that nobody suggested."""
-ResultKind = Literal["own", "excluded"]
-"""Results of which a table may be: those of no trial, or those that are excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,99 +90,6 @@ def page_of_studies(
     if state is not None:
         query = query.where(studies.c.state == state)
     return [ListedStudy(*row) for row in connection.execute(query.offset(offset).limit(limit))]
-
-
-def page_of_trials(
-    connection: Connection,
-    study_id: str,
-    *,
-    state: TrialState | None,
-    worker: str,
-    sort: str,
-    descending: bool,
-    offset: int,
-    limit: int,
-) -> tuple[list[TrialRow], int]:
-    """Some trials of a study in an order of ``SORTED_BY``, those without a value there last; and how many there are.
-    In the order of values, those whose result is excluded come after all whose result counts.
-
-    Args:
-        connection: to the database.
-        study_id: which study.
-        state: of the trials; None for any.
-        worker: a text in the worker's name; empty for any.
-        sort: a name of ``SORTED_BY``.
-        descending: whether the largest comes first.
-        offset: how many are left out at the beginning.
-        limit: how many at most.
-    """
-    conditions = [trials.c.study_id == study_id]
-    if state is not None:
-        conditions.append(trials.c.state == state)
-    if worker:
-        conditions.append(trials.c.worker.icontains(worker, autoescape=True))
-    count = connection.execute(select(func.count()).select_from(trials).where(*conditions)).scalar_one()
-    column = SORTED_BY[sort]
-    order = column.desc() if descending else column.asc()
-    last: list[ColumnElement[bool]] = [column.is_(None)] if column.nullable else []  # numbers have an index
-    if sort == "value":
-        last.append(trials.c.number.in_(_excluded(study_id)))
-    found = select(trials.c.number).where(*conditions).order_by(*last, order, trials.c.number)
-    numbers = found.offset(offset).limit(limit).subquery()  # sorting whole rows would take many times as long
-    theirs = trials.c.study_id == study_id, trials.c.number.in_(select(numbers.c.number))
-    query = select(trials).where(*theirs).order_by(*last, order, trials.c.number)
-    return [TrialRow(*row) for row in connection.execute(query)], count
-
-
-def _excluded(study_id: str) -> Select[tuple[int | None]]:
-    """The trials whose first result, the value of which they have, is excluded."""
-    earlier = observations.alias()
-    theirs = earlier.c.study_id == study_id, earlier.c.trial == observations.c.trial
-    first = select(func.min(earlier.c.seq)).where(*theirs).correlate(observations).scalar_subquery()
-    excluded = observations.c.study_id == study_id, observations.c.excluded.is_(True), observations.c.trial.is_not(None)
-    return select(observations.c.trial).where(*excluded, observations.c.seq == first)
-
-
-def first_results(connection: Connection, study_id: str, numbers: Sequence[int]) -> dict[int, ObservationRow]:
-    """The first result of each trial that has one, by the numbers of the trials."""
-    query = select(observations).where(observations.c.study_id == study_id, observations.c.trial.in_(numbers))
-    found: dict[int, ObservationRow] = {}
-    for row in connection.execute(query.order_by(observations.c.seq)):
-        found.setdefault(row.trial, ObservationRow(*row))
-    return found
-
-
-def page_of_results(
-    connection: Connection,
-    study_id: str,
-    *,
-    kind: ResultKind | None,
-    sort: str,
-    descending: bool,
-    offset: int,
-    limit: int,
-) -> tuple[list[ObservationRow], int]:
-    """Some results of a study in an order of ``RESULTS_SORTED_BY``; and how many there are. In the order of values,
-    excluded ones come last.
-
-    Args:
-        connection: to the database.
-        study_id: which study.
-        kind: of the results; None for any.
-        sort: a name of ``RESULTS_SORTED_BY``.
-        descending: whether the largest comes first.
-        offset: how many are left out at the beginning.
-        limit: how many at most.
-    """
-    conditions = [observations.c.study_id == study_id]
-    if kind is not None:
-        conditions.append(observations.c.trial.is_(None) if kind == "own" else observations.c.excluded.is_(True))
-    count = connection.execute(select(func.count()).select_from(observations).where(*conditions)).scalar_one()
-    column = RESULTS_SORTED_BY[sort]
-    last = [observations.c.excluded] if sort == "value" else []
-    order = *last, column.desc() if descending else column.asc(), observations.c.seq
-    query = select(observations).where(*conditions).order_by(*order).offset(offset).limit(limit)
-    return [ObservationRow(*row) for row in connection.execute(query)], count
 
 
 def events_of_result(connection: Connection, study_id: str, seq: int) -> list[EventRow]:

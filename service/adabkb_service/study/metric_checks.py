@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adabkb_service.contract.cost import COST, HIGHEST_COST
+from adabkb_service.contract.quantities import OBJECTIVE, Quantity, beyond
 from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.contract.wording import unknown
 from adabkb_service.engine.metrics import Metric
@@ -52,6 +53,24 @@ def checked_metrics(
 def told_metrics(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
     """The metrics of a result, the cost among them however it is told."""
     return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
+
+
+def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
+    """Refuse what lies beyond the natural bounds that the study declares: it was mistyped, or not measured right.
+
+    Raises:
+        Invalid: one error for each such number.
+    """
+    numbers = {**metrics, **({} if value is None else {OBJECTIVE: value})}
+    of_value = None if value is None else OBJECTIVE
+    _raise_if_any(
+        [
+            FieldError(
+                "/value" if name == of_value else f"/metrics{json_pointer(name)}", sentence, "beyond_natural_bounds"
+            )
+            for name, sentence in beyond(quantities, numbers)
+        ]
+    )
 
 
 def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,6 +174,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         prior=definition.prior,
         baseline=definition.baseline,
         transfer_from=definition.transfer_from,
+        quantities=definition.quantities,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

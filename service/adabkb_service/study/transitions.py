@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
 from adabkb_service.contract.early_stopping import extended
-from adabkb_service.contract.stored import definition_of, edited, first_stored
+from adabkb_service.contract.stored import definition_of, edited, first_stored, worded
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import as_best, counting, has_several_objectives, rank
@@ -99,8 +99,12 @@ def _unchanged(_: Rows, __: EventRow) -> Columns:
     return {}
 
 
-def _updated(_: Rows, event: EventRow) -> Columns:
-    return dict(event.payload["changes"])
+def _updated(rows: Rows, event: EventRow) -> Columns:
+    changes = event.payload["changes"]
+    columns = {name: value for name, value in changes.items() if name in CHANGEABLE}
+    if len(columns) == len(changes):
+        return columns
+    return {**columns, "definition": worded(rows.study.definition, changes)}
 
 
 def _paused(_: Rows, __: EventRow) -> Columns:

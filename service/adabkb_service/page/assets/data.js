@@ -2,6 +2,7 @@
 
 import { call, listed, root } from "./calls.js";
 import { Scale } from "./scale.js";
+import { cut, titled } from "./words.js";
 
 const MOST_CELLS = 5000;
 
@@ -45,8 +46,10 @@ export class StudyData {
   /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large nor
    * small, but between bounds. */
   async study() {
-    const study = await this.once("study", () => call("GET", this.api));
+    const found = await this.once("study", () => call("GET", this.api));
     const name = this.shown();
+    const quantity = found.quantities?.[name ?? "value"] ?? {};
+    const study = { ...found, quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) } };
     if (name === undefined) return study;
     const direction = study.objectives?.find((each) => each.metric === name)?.direction;
     return { ...study, direction, bounds: study.outcome_constraints?.find((each) => each.metric === name) };
@@ -73,9 +76,9 @@ export class StudyData {
     const [study, history] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
-    if (name === undefined) return history;
+    if (name === undefined) return { ...history, results: history.results.map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })) };
     const results = history.results.map((each) => ({
-      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: each.expected?.metrics[name],
+      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: cut(each.expected?.metrics[name], study.quantity),
     }));
     const records = [];
     if (!study.direction) return { ...history, results, records };
@@ -99,17 +102,22 @@ export class StudyData {
   }
 
   /** The best points; of a context, if one is given. */
-  recommendation(context) {
+  async recommendation(context) {
     const query = context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "";
-    return this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`));
+    const [{ quantities = {} }, found] = await Promise.all([this.study(), this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`))]);
+    const model = cut(found.model, quantities.value);
+    if (model?.metrics) model.metrics = Object.fromEntries(Object.entries(model.metrics).map(([name, each]) => [name, cut(each, quantities[name])]));
+    return { ...found, model };
   }
 
   importance() {
     return this.once(`importance ${this.shown()}`, () => call("GET", `${this.api}/importance${this.ofMetric("?")}`));
   }
 
-  validation() {
-    return this.once(`validation ${this.shown()}`, () => call("GET", `${this.api}/validation${this.ofMetric("?")}`));
+  async validation() {
+    const found = await this.once(`validation ${this.shown()}`, () => call("GET", `${this.api}/validation${this.ofMetric("?")}`));
+    const { quantity } = await this.study();
+    return { ...found, items: found.items?.map((each) => cut(each, quantity)) };
   }
 
   assessment() {
@@ -123,8 +131,9 @@ export class StudyData {
   async slice(names) {
     const query = along(names);
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
-    const name = this.shown();
-    return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => ({ ...each.metrics[name], feasible_probability: each.feasible_probability })) };
+    const [name, { quantity }] = [this.shown(), await this.study()];
+    const told = (each) => (name === undefined ? each : { ...each.metrics[name], feasible_probability: each.feasible_probability });
+    return { ...slice, predictions: slice.predictions.map((each) => cut(told(each), quantity)) };
   }
 
   /** Which points of the slice along two parameters the constraints and mixtures forbid; null if there are none. */

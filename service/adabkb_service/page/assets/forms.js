@@ -21,6 +21,7 @@ function read(element) {
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   if (element.dataset.type === "json") return JSON.parse(text);
   if (element.dataset.type === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  if (element.dataset.type === "duration") return duration(element);
   return element.dataset.type === "number" ? number(element) : text;
 }
 
@@ -30,6 +31,18 @@ export function number(element) {
   if (text === "") return undefined;
   const value = numeral(text);
   if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a number.`);
+  return value;
+}
+
+const SECONDS = { s: 1, sec: 1, second: 1, min: 60, m: 60, minute: 60, h: 3600, hr: 3600, hour: 3600, std: 3600, d: 86400, day: 86400, tag: 86400 };
+
+/** The seconds that somebody typed in, such as 8 h, 90 min or 2 d; a number alone is seconds. */
+export function duration(element) {
+  const text = element.value.trim();
+  const [, amount, name] = text.match(/^([\d.,]+)\s*([a-z]*)$/i) ?? [];
+  const size = name === "" ? 1 : (SECONDS[name?.toLowerCase()] ?? SECONDS[name?.toLowerCase().replace(/e?s$|e$/, "")]);
+  const value = numeral(amount ?? "") * (size ?? NaN);
+  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is no time. Write it such as 90 min, 8 h or 2 d.`);
   return value;
 }
 

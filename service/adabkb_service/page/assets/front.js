@@ -1,12 +1,13 @@
 // The Pareto front of a study with several objectives, and the hypervolume over time.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, plusMinus } from "./words.js";
+import { counted, figure, plusMinus, titled } from "./words.js";
 
 export function frontChart(data) {
   const [across, up] = ["front-x", "front-y"].map((id) => document.getElementById(id));
   return new Chart("front", async () => {
-    const [front, history] = await Promise.all([data.front(), data.history()]);
+    const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
+    const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
     if (!front.results) return { empty: "No results yet." };
     const ink = colours();
     const names = front.objectives.map((each) => each.metric);
@@ -19,8 +20,8 @@ export function frontChart(data) {
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: x, nameLocation: "middle", nameGap: 26, scale: true }),
-      yAxis: numbers(ink, { name: y, scale: true }),
+      xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
+      yAxis: numbers(ink, { name: title(y), scale: true }),
       series: [
         { type: "scatter", name: "results", symbolSize: 7, itemStyle: { color: ink.muted, opacity: 0.5 }, data: others.map(place) },
         { type: "scatter", name: "front by the model", symbol: "diamond", symbolSize: 13, z: 3, itemStyle: { color: "none", borderColor: ink.warn, borderWidth: 1.8 }, data: model },

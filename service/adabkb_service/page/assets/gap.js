@@ -1,7 +1,7 @@
 // The gap over time: what going on would probably gain at most, as it was when each trial was suggested.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { figure } from "./words.js";
+import { figure, inUnit } from "./words.js";
 
 export function gapChart(data) {
   const isLog = document.getElementById("gap-log");
@@ -20,16 +20,16 @@ export function gapChart(data) {
       yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
       series: [{ type: "line", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
     };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\ngoing on would probably gain less than ${figure(each.gap, 3)}` };
+    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\ngoing on would probably gain less than ${inUnit(figure(each.gap, 3), study.quantity.unit)}` };
     const rows = known.map((each) => [each.trial, each.seq, each.gap]);
     const first = known[0];
-    const now = study.gap === null ? "not known now" : `${figure(study.gap, 3)} now`;
-    return { option, header: ["trial", "result", "gap"], rows, said: `${figure(first.gap, 3)} when trial ${first.trial} was suggested; ${now}.` };
+    const now = study.gap === null ? "not known now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
+    return { option, header: ["trial", "result", "gap"], rows, said: `${inUnit(figure(first.gap, 3), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.` };
   }, { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) });
 }
 
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
-  if (study.gap !== null) return `It is ${figure(study.gap, 3)} now. The chart begins with the next point that is suggested and evaluated.`;
+  if (study.gap !== null) return `It is ${inUnit(figure(study.gap, 3), study.quantity.unit)} now. The chart begins with the next point that is suggested and evaluated.`;
   return "It was not known yet when the points so far were suggested.";
 }

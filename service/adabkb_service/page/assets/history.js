@@ -1,7 +1,7 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, plusMinus, shown } from "./words.js";
+import { counted, cut, figure, inUnit, plusMinus, shown } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
 const PHASES = {
@@ -32,14 +32,14 @@ export function historyChart(data) {
     isLog.disabled = !canBeLog;
     const option = {
       ...common(ink),
-      grid: { left: 8, right: 16, top: 44, bottom: history.count > 60 ? 56 : 28, containLabel: true },
+      grid: { left: 8, right: 16, top: 56, bottom: history.count > 60 ? 56 : 28, containLabel: true },
       xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, max: history.count + 1, minInterval: 1, splitLine: { show: false } }),
-      yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
+      yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true, ...(study.quantity.label || study.quantity.unit ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } } : {}) }),
       dataZoom: history.count > 60 ? [{ type: "inside" }, { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } }] : [],
       series: [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink), bestSoFar(study, history, recommendation, data.shown(), ink)],
     };
     option.legend.data = option.series.filter((each) => each.type !== "custom" && each.data.length).map((each) => each.name);
-    option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point?.result) };
+    option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point?.result, study.quantity.unit) };
     const header = ["result", "trial", "value", "std_error", "excluded", "phase", "worker", "expected_mean", "expected_lcb", "expected_ucb", "observed_at"];
     const rows = history.results.map((each) => [each.seq, each.trial, each.value, each.std_error, each.excluded, each.phase, each.worker,
       each.expected?.mean, each.expected?.lcb, each.expected?.ucb, each.observed_at]);
@@ -63,14 +63,16 @@ function results(history, ink) {
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
 const point = (result) => ({ value: [result.seq, result.value], result });
 
+/** How good a point may be, as far as the natural bounds allow. */
+const farthest = (study, best) => cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
+
 function bestSoFar(study, { records, count }, recommendation, metric, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(([, at]) => at != null);
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (line.length) line.push([count, best]);
   const areas = [];
-  const far = study.direction === "minimize" ? best - study.gap : best + study.gap;
-  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: far }]);
+  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: farthest(study, best) }]);
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
   if (model && !study.objectives) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
   return {
@@ -106,12 +108,12 @@ function errors(found) {
   return known.length ? [bars("standard error", "#2f7fc1", 1.5, known, (each) => each.value - each.std_error, (each) => each.value + each.std_error)] : [];
 }
 
-function told(result) {
+function told(result, unit) {
   if (!result) return "";
   const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
-  lines.push(`${plusMinus(result.value, result.std_error)}${result.outside ? " (outside of the space)" : result.excluded ? " (excluded)" : ""}`);
+  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${result.outside ? " (outside of the space)" : result.excluded ? " (excluded)" : ""}`);
   if (result.beyond) lines.push(`beyond its bound: ${result.beyond.join(", ")}`);
-  if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std)}`);
+  if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
 }
@@ -119,8 +121,8 @@ function told(result) {
 function said(study, { count, records, results: drawn }) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
-  if (best) parts.push(`the best is ${figure(best[1])}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${figure(study.gap, 3)}`);
+  if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
+  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
   if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);
   return `${parts.join("; ")}.`;
 }

@@ -1,26 +1,26 @@
 // What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
-import { counted, figure, plusMinus, shown } from "./words.js";
+import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
-const COLOURS = { mean: "posterior mean", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
+const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
 
 export function importanceChart(data) {
   return new Chart("importance", async () => {
     const found = await data.importance();
     if (found.reason) return { empty: found.reason === "constant" ? "The model sees no difference between points yet." : "Fewer than four results: too little to tell yet." };
     const ink = colours();
-    const varying = new Set((await data.scales()).map((scale) => scale.name));
-    const sorted = found.parameters.filter((each) => varying.has(each.name)).sort((a, b) => a.total - b.total);
+    const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
+    const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
     const drawn = sorted.slice(-MOST_BARS);
     const bar = (name, field, color) => ({ type: "bar", name, barGap: "10%", itemStyle: { color }, data: drawn.map((each) => each[field]) });
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 32, bottom: 8, containLabel: true },
       xAxis: numbers(ink, { min: 0, max: 1 }),
-      yAxis: { type: "category", data: drawn.map((each) => each.name), axisLabel: { color: ink.ink, width: 140, overflow: "truncate" }, axisLine: { lineStyle: { color: ink.line } }, axisTick: { show: false } },
+      yAxis: { type: "category", data: drawn.map((each) => titles.get(each.name)), axisLabel: { color: ink.ink, width: 140, overflow: "truncate" }, axisLine: { lineStyle: { color: ink.line } }, axisTick: { show: false } },
       series: [bar("alone", "first_order", ink.accent), bar("with all others", "total", ink.warn), whiskers(drawn, ink)],
     };
     option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => sentence(drawn[first.dataIndex]) };
@@ -28,7 +28,7 @@ export function importanceChart(data) {
     const best = sorted.at(-1);
     return {
       option, header, rows: sorted.map((each) => header.map((name) => each[name === "parameter" ? "name" : name])).reverse(),
-      said: `${best.name} matters most: ${Math.round(100 * best.total)}% of the variance, from ${found.results} results.`,
+      said: `${titles.get(best.name)} matters most: ${Math.round(100 * best.total)}% of the variance, from ${found.results} results.`,
       height: Math.max(320, 60 + 38 * drawn.length),
     };
   });
@@ -61,9 +61,9 @@ export function parallelChart(data) {
     const axes = scales.map((scale, dim) => {
       const { low: min, high: max } = scale.parameter;
       const kind = scale.isNumeric ? { type: scale.isLog ? "log" : "value", min, max } : { type: "category", data: scale.choices.map((choice) => shown(choice).slice(0, 14)) };
-      return { dim, name: scale.name, ...kind };
+      return { dim, name: scale.axisName, ...kind };
     });
-    axes.push({ dim: scales.length, name: "result", type: "value", scale: true });
+    axes.push({ dim: scales.length, name: study.quantity.title, type: "value", scale: true });
     const worstFirst = [...found].sort((a, b) => (study.direction === "minimize" ? b.value - a.value : a.value - b.value));
     const line = (each) => [...scales.map((scale) => scale.position(each.parameters[scale.name])), each.value];
     const option = {
@@ -71,7 +71,7 @@ export function parallelChart(data) {
       parallel: { left: isNarrow ? 70 : 30, right: isNarrow ? 24 : 40, top: 34, bottom: 56, layout: isNarrow ? "vertical" : "horizontal",
         parallelAxisDefault: { nameLocation: isNarrow ? "start" : "end", nameTextStyle: { color: ink.muted }, nameTruncate: { maxWidth: isNarrow ? 60 : 90 }, axisLabel: { color: ink.muted, formatter: (at) => (typeof at === "number" ? figure(at, 3) : at), hideOverlap: true }, axisLine: { lineStyle: { color: ink.muted } } } },
       parallelAxis: axes,
-      visualMap: ramp(ink, values, { dimension: scales.length, isReversed: study.direction === "minimize", name: "result" }),
+      visualMap: ramp(ink, values, { dimension: scales.length, isReversed: study.direction === "minimize", name: study.quantity.unit ?? "result" }),
       series: [{ type: "parallel", lineStyle: { width: 1.4, opacity: 0.6 }, data: worstFirst.map(line) }],
     };
     option.tooltip = { show: false };
@@ -102,12 +102,12 @@ export function slicesChart(data) {
     option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => {
       const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
       const scale = drawn[first.seriesIndex >> 1];
-      return `${scale.name} = ${scale.label(first.value[0])}\n${plusMinus(each.mean, each.std)}\nband ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`;
+      return `${scale.name} = ${scale.label(first.value[0])}\n${inUnit(plusMinus(each.mean, each.std), study.quantity.unit)}\nband ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`;
     } };
     const rows = slices.flatMap((slice, i) => slice.axes[0].values.map((value, k) => [drawn[i].name, value, ...["mean", "std", "lcb", "ucb"].map((name) => slice.predictions[k][name])]));
     const left = scales.length - drawn.length;
     return { option, header: ["parameter", "value", "mean", "std", "lcb", "ucb"], rows, height: 30 + 230 * Math.ceil(drawn.length / columns),
-      said: `Line: posterior mean. Band: where the objective is, with the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}` };
+      said: `Line: what the model expects. Band: where ${study.quantity.label ?? "the objective"} is, with the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}` };
   });
 }
 
@@ -170,7 +170,7 @@ export function contourChart(data) {
     if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
     option.series = [rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})), points(history.results, x, y, ink)];
     option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex === 0
-      ? `${forbidden?.[dataIndex] ? "not allowed by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std)}`
+      ? `${forbidden?.[dataIndex] ? "not allowed by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${inUnit(plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std), study.quantity.unit)}`
       : aboutResult(point.result)) };
     const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb, each.feasible_probability]);
     const giving = (study.mixtures ?? []).map((each) => each.parameters).filter((names) => names.includes(x.name) || names.includes(y.name)).flat();

@@ -49,6 +49,7 @@ const hasSeveral = () => direction.value === "several";
 /** With several results, a row for each of two at least. */
 function fitDirection() {
   document.getElementById("several").hidden = !hasSeveral();
+  for (const field of form.querySelectorAll("[data-alone]")) field.hidden = hasSeveral();
   while (hasSeveral() && objectives.children.length < 2) addObjective();
 }
 
@@ -66,6 +67,15 @@ function mixture(row) {
   return { parameters: names, total: number(part(row, "total")), at_most: number(part(row, "at_most")), least: number(part(row, "least")) };
 }
 
+const fieldOfResult = (name) => form.querySelector(`[data-quantity="${name}"]`);
+
+/** What the result is called, its unit and its natural bounds, as far as they are given. */
+function quantityOfResult() {
+  const read = { label: (field) => field.value.trim() || undefined, unit: (field) => field.value.trim() || undefined, low: number, high: number };
+  const found = Object.entries(read).map(([name, of]) => [name, of(fieldOfResult(name))]);
+  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+}
+
 /** How many constraints are written a line each. They come before those of combinations. */
 const lines = () => document.getElementById("new-constraints").value.split("\n").filter((line) => line.trim() !== "").length;
 
@@ -77,6 +87,8 @@ function made() {
     delete study.direction;
     study.objectives = [...objectives.children].map(objective);
   }
+  const words = hasSeveral() ? {} : quantityOfResult();
+  if (Object.keys(words).length) study.quantities = { value: words };
   const typed = study.constraints ?? [];
   const excluded = constraints();
   if (excluded.length) study.constraints = [...typed, ...excluded];
@@ -98,6 +110,7 @@ function fieldOf(pointer) {
   const [list, place, name] = path;
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "per_cost") return perCost;
+  if (list === "quantities") return fieldOfResult(name ?? "label");
   if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
   if (list === "mixtures") return mixtures.children[place] && part(mixtures.children[place], name ?? "parameters");
   if (list === "objectives") return objectives.children[place] && part(objectives.children[place], name ?? "metric");

@@ -5,9 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
-import { counted, span, tellTimes } from "./words.js";
-
-const MOST_UNDONE = 100;
+import { span, tellTimes } from "./words.js";
 
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 
@@ -25,7 +23,6 @@ const ACTIONS = {
     says: (answer) => (answer.trials.length ? "This point is yours to evaluate." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
-  paste: { says: (answer) => `Stored: ${counted(answer.items.length, "result")}.`, undo: exclusions },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
   limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
@@ -34,6 +31,9 @@ const ACTIONS = {
   exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
   include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
+  entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
+  words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   widen: { says: () => "The range is wider from now on.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },
@@ -52,6 +52,8 @@ function stay() {
   return location.href;
 }
 
+const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "The result is corrected.");
+
 /** The token of a link is behind the #, so no log of a server or a proxy has it. */
 function showLink({ token }) {
   const field = document.getElementById("made-link");
@@ -63,12 +65,6 @@ function showLink({ token }) {
 function exclusion(answer, _, element) {
   const path = element.dataset.api.split(" ")[1].replace(/observe$/, `observations/${answer.observation.seq}`);
   return { method: "PATCH", path, body: { excluded: true } };
-}
-
-/** The same of a table, unless it is so long that each of its results is better excluded by itself. */
-function exclusions({ items }, _, element) {
-  const path = element.dataset.api.split(" ")[1];
-  return items.length <= MOST_UNDONE && { method: "PATCH", path: items.map((item) => `${path}/${item.observation.seq}`), body: { excluded: true } };
 }
 
 /** What a button sends, with the name that somebody last asked by if it asks for a trial. */
@@ -99,7 +95,7 @@ async function perform(element, sent) {
 
 async function takeBack({ method, path, body: sent }, isElsewhere = false) {
   try {
-    for (const each of [path].flat()) await call(method, each, sent);
+    await call(method, path, sent);
     if (isElsewhere) location.reload();
     else changed();
   } catch (error) {

@@ -5,7 +5,7 @@ import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learn
 import { figure, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
-const NAMES = { index: "index", mean: "posterior mean", std: "uncertainty", depth: "depth" };
+const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
 
 export function partitionChart(data) {
   const [across, up, colour, withPoints, step, output, play] = ["x", "y", "colour", "points", "step", "shown", "play"].map((id) => document.getElementById(`partition-${id}`));

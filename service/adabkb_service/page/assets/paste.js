@@ -1,107 +1,274 @@
-// Results from a table: what somebody copies from a spreadsheet or a CSV file becomes one request.
+// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then stored.
 
 import { call } from "./calls.js";
+import { guess, isNothing, roles, withError } from "./columns.js";
+import { clearProblem, tellProblem } from "./forms.js";
 import { read } from "./table.js";
-import { numeral, shown } from "./words.js";
+import { say } from "./toasts.js";
+import { counted, shown } from "./words.js";
 
 const MOST_FAULTS = 8;
+const MOST_SHOWN = 12;
+const BATCH = 500;
+const MOST_UNDONE = 100;
 
 /** Let the form take a table of results of a study. */
 export function takeTables(form, data) {
-  form.made = async () => {
-    const table = read(form.querySelector("textarea").value);
-    if (!table.rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
-    const columns = columnsOf(table.header, await data.study());
-    const faults = [];
-    const items = table.rows.map((row) => item(row, columns, faults));
-    refuse(faults);
-    refuse(await refusals(data, items, table.rows));
-    return { items };
+  const part = (id) => document.getElementById(`paste-${id}`);
+  let looked = null; // at what is in the form: its rows, and what becomes of each
+
+  const show = (step) => {
+    for (const each of form.querySelectorAll("[data-step]")) each.hidden = each.dataset.step !== step;
+    part("back").hidden = step === "text";
+    if (step === "text") {
+      looked = null;
+      part("go").textContent = "Look at it first";
+      part("go").disabled = false;
+    }
   };
-}
 
-/** Say what is wrong with a table, if anything is. */
-function refuse(faults) {
-  if (!faults.length) return;
-  const more = faults.length > MOST_FAULTS ? [`… and ${faults.length - MOST_FAULTS} more`] : [];
-  throw new Error([...faults.slice(0, MOST_FAULTS), ...more, "Nothing was stored."].join("\n"));
-}
+  /** Read the rows by what the columns are, try them on the server, and show what would become of them. */
+  const look = async (table, known, keys) => {
+    clearProblem(form);
+    const turn = (looked = { table, known, keys, rows: [] });
+    part("go").disabled = true;
+    part("skip").checked = false;
+    const columns = keys.map((key) => known.find((role) => role.key === key));
+    const lacking = missing(known, keys);
+    turn.rows = table.rows.map((row) => understood(row, columns, table.header));
+    draw(turn, choose);
+    if (lacking) {
+      tellProblem(form, new Error(lacking));
+      return;
+    }
+    await tried(data, turn, () => looked === turn);
+    if (looked !== turn) return;
+    draw(turn, choose);
+    settle();
+  };
+  const choose = (keys) => look(looked.table, looked.known, keys);
 
-/** What the server would refuse, by the lines and the columns of the table. */
-async function refusals(data, items, rows) {
-  try {
-    const tried = await call("POST", `${data.api}/observations`, { items, dry_run: true });
-    return tried.items.flatMap((found, i) => {
-      if (found.status < 400) return [];
-      const faults = found.errors.map((fault) => `${place(rows[i], fault.pointer)} ${fault.detail}`);
-      return faults.length ? faults : [`Line ${rows[i].line}: ${found.detail}`];
-    });
-  } catch (error) {
-    const faults = (error.problem?.errors ?? []).map(({ pointer, detail }) => {
-      const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
-      return index === undefined ? `The table ${detail}` : `${place(rows[index], within)} ${detail}`;
-    });
-    if (!faults.length) throw error;
-    return faults;
+  /** Say what will be stored, and whether it can be. */
+  function settle() {
+    const good = looked.rows.filter((row) => row.item && !row.faults.length);
+    const bad = looked.rows.filter((row) => row.faults.length);
+    const left = looked.rows.length - good.length - bad.length;
+    const told = [`${counted(good.length, "result")} will be added.`];
+    if (left) told.push(`${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`);
+    part("said").textContent = told.join(" ");
+    part("skip-line").hidden = !bad.length;
+    part("skip-line").querySelector("span").textContent = `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
+    part("go").textContent = `Add ${counted(good.length, "result")}`;
+    part("go").disabled = !good.length || (bad.length > 0 && !part("skip").checked);
+    clearProblem(form);
+    if (bad.length && !part("skip").checked) tellProblem(form, new Error(faultsOf(bad)));
   }
-}
-
-/** Where a fault of an item is: /parameters/minutes is in the column minutes, /std_errors/size in std_errors.size. */
-function place({ line }, pointer) {
-  const [group, ...names] = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const column = group === "std_errors" && names.length ? `std_errors.${names[0]}` : (names[0] ?? group);
-  return column ? `Line ${line}, column ${column}:` : `Line ${line}:`;
-}
-
-/** What each column of a table holds: its name, how a cell is read, where its value goes, and whether a row needs it. */
-function columnsOf(header, { parameters, metrics: others = [], objectives = [] }) {
-  const metrics = [...objectives.map((each) => each.metric), ...others];
-  const told = objectives.length ? [] : [{ name: "value", isNeeded: true }, { name: "std_error" }];
-  const known = [
-    ...parameters.map((each) => ({ name: each.name, group: "parameters", read: (cell) => meant(each, cell) })),
-    ...told,
-    ...metrics.map((name) => ({ name, group: "metrics" })),
-    ...metrics.map((name) => ({ name: `std_errors.${name}`, group: "std_errors", field: name })),
-  ];
-  const names = known.map((each) => each.name);
-  const strange = header.filter((name) => !names.includes(name));
-  if (strange.length) throw new Error(`There is no column ${strange.join(", ")} in this study. Its columns are ${names.join(", ")}.`);
-  const twice = header.find((name, i) => header.indexOf(name) < i);
-  if (twice !== undefined) throw new Error(`The first line names the column ${twice} twice. Remove one of the two.`);
-  if (!objectives.length && !header.includes("value")) throw new Error("No column is named value. Name the column of the results so.");
-  return header.map((name) => ({ field: name, read: number, ...known.find((each) => each.name === name) }));
-}
-
-/** The result that a row holds; what is wrong with its cells is added to the faults. */
-function item({ line, cells }, columns, faults) {
-  const made = { parameters: Object.create(null) };
-  if (cells.slice(columns.length).some((cell) => cell !== "")) {
-    faults.push(`Line ${line}: it has ${cells.length} cells, but the first line names ${columns.length} columns. Put tabs or semicolons between cells if commas are decimal.`);
-  }
-  columns.forEach(({ name, field, group, read: meaning, isNeeded }, i) => {
-    const cell = cells[i] ?? "";
+  part("skip").addEventListener("change", settle);
+  part("back").addEventListener("click", () => show("text"));
+  form.closest("dialog").addEventListener("close", () => show("text"));
+  part("file").addEventListener("change", async () => {
+    clearProblem(form);
+    const [file] = part("file").files;
+    if (!file) return;
     try {
-      if (cell === "" && isNeeded) throw new Error("the cell is empty.");
-      if (cell !== "") (group ? (made[group] ??= Object.create(null)) : made)[field] = meaning(cell);
+      part("text").value = file.name.toLowerCase().endsWith(".xlsx") ? await sheet(form.dataset.sheet, file) : await file.text();
+      part("file").value = "";
+      await begin();
     } catch (error) {
-      const remedy = isNeeded ? "Write a number, or delete the line if there is no result." : "Correct it, or leave the cell empty if nothing is known.";
-      faults.push(`Line ${line}, column ${name}: ${error.message} ${remedy}`);
+      tellProblem(form, error);
     }
   });
-  return made;
+
+  const begin = async () => {
+    const table = read(part("text").value.replace(/^\uFEFF/, ""));
+    if (!table.rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
+    const known = roles(await data.study());
+    show("preview");
+    await look(table, known, guess(table.header, known));
+  };
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    event.stopPropagation(); // it is no single request
+    clearProblem(form);
+    part("go").disabled = true;
+    try {
+      if (!looked) await begin();
+      else await store();
+    } catch (error) {
+      tellProblem(form, error);
+    } finally {
+      if (!looked) part("go").disabled = false;
+    }
+  });
+
+  async function store() {
+    const rows = looked.rows.filter((row) => row.item && !row.faults.length);
+    const seqs = [];
+    for (let start = 0; start < rows.length; start += BATCH) {
+      const some = rows.slice(start, start + BATCH);
+      const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
+      seqs.push(...answer.items.filter((item) => item.observation).map((item) => item.observation.seq));
+      part("said").textContent = `Stored: ${seqs.length} of ${rows.length}.`;
+    }
+    part("text").value = "";
+    form.closest("dialog").close();
+    const undo = async () => {
+      for (const seq of seqs) await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: "the table was taken back" });
+      changed();
+    };
+    say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MOST_UNDONE && undo);
+    changed();
+  }
 }
 
-function number(cell) {
-  const value = numeral(cell);
-  if (!Number.isFinite(value)) throw new Error(`“${cell}” is not a number.`);
-  return value;
+const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+
+/** The text of an Excel file, which the server reads. */
+async function sheet(path, file) {
+  const answer = await fetch(path, { method: "POST", body: file, headers: { Accept: "text/tab-separated-values, application/json" } });
+  if (answer.ok) return answer.text();
+  const problem = (answer.headers.get("Content-Type") ?? "").includes("json") ? await answer.json() : {};
+  throw new Error(problem.errors?.[0]?.detail ?? problem.detail ?? `The server answered ${answer.status}.`);
 }
 
-/** A value of a parameter: the choice that is written so, or a number. */
-function meant(parameter, cell) {
-  const choices = { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
-  if (!choices) return number(cell);
-  const found = choices.findIndex((choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell));
-  if (found < 0) throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
-  return choices[found];
+/** What the columns lack, in a sentence; empty if they are enough. */
+function missing(known, keys) {
+  const needed = known.filter((role) => (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) && !keys.includes(role.key));
+  if (!needed.length) return "";
+  const names = needed.map((role) => role.label).join(", ");
+  return `No column is ${names} yet. Choose above ${needed.length === 1 ? "it" : "them"} what the columns are.`.replace("Choose above it", "Say above a column what it is").replace("Choose above them", "Say above the columns what they are");
+}
+
+/** A row as the columns have it: the result for the API, or why there is none. */
+function understood({ line, cells }, columns, header) {
+  const row = { line, cells, shows: [], faults: [], item: null, left: "" };
+  const item = { parameters: Object.create(null) };
+  const fault = (i, message, remedy) => row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
+  if (cells.slice(header.length).some((cell) => cell !== "")) {
+    row.faults.push({ i: -1, text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.` });
+  }
+  columns.forEach((role, i) => {
+    const cell = cells[i] ?? "";
+    row.shows[i] = cell;
+    if (!role) return;
+    if (role.key === "state" || role.key === "excluded") {
+      const isLeft = role.key === "state" ? !["", "complete", "completed"].includes(cell.toLowerCase()) : cell.toLowerCase() === "true";
+      if (isLeft) row.left ||= role.key === "state" ? cell.toLowerCase() : "excluded";
+      return;
+    }
+    if (isNothing(cell)) {
+      if (role.isResult) row.left ||= "no result";
+      else if (cell !== "" && role.group === "parameters") attempt(role, cell, i);
+      return;
+    }
+    attempt(role, cell, i);
+  });
+  function attempt(role, cell, i) {
+    try {
+      const [value, error] = role.isResult ? withError(cell, role.read) : [role.read(cell)];
+      const holder = role.group ? (item[role.group] ??= Object.create(null)) : item;
+      holder[role.field] = value;
+      if (error !== undefined) (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[role.key === "value" ? "std_error" : role.field] = error;
+      row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
+    } catch (problem) {
+      fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if nothing is known.");
+    }
+  }
+  if (row.left) row.faults = [];
+  else row.item = item;
+  return row;
+}
+
+/** Ask the server what it would make of the rows; what it refuses is added to their faults. */
+async function tried(data, { rows, table, keys, known }, isWanted) {
+  const good = rows.filter((row) => row.item && !row.faults.length);
+  for (let start = 0; start < good.length && isWanted(); start += BATCH) {
+    const some = good.slice(start, start + BATCH);
+    document.getElementById("paste-said").textContent = `Looking at ${counted(good.length, "result")} …`;
+    try {
+      const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item), dry_run: true });
+      answer.items.forEach((found, k) => {
+        if (found.status < 400) return;
+        const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
+        some[k].faults.push(...faults.map((each) => placed(some[k], each.pointer, each.detail, table, keys, known)));
+      });
+    } catch (error) {
+      const faults = error.problem?.errors ?? [];
+      for (const { pointer, detail } of faults) {
+        const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
+        if (index === undefined) throw error;
+        some[index].faults.push(placed(some[index], within, detail, table, keys, known));
+      }
+      if (!faults.length) throw error;
+    }
+  }
+}
+
+/** A fault with its line and its column: /parameters/minutes is in the column of minutes. */
+function placed({ line }, pointer, detail, { header }, keys, known) {
+  const [group, ...names] = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const role = known.find((each) => (names.length ? each.group === group && each.field === names[0] : !each.group && each.field === group));
+  const i = role ? keys.indexOf(role.key) : -1;
+  const where = i >= 0 ? `, column ${header[i]}` : role ? `, ${role.label}` : "";
+  return { i, text: `Line ${line}${where}: ${detail}` };
+}
+
+function faultsOf(rows) {
+  const told = rows.flatMap((row) => row.faults.map((each) => each.text));
+  const more = told.length > MOST_FAULTS ? [`… and ${told.length - MOST_FAULTS} more`] : [];
+  return [...told.slice(0, MOST_FAULTS), ...more, "Nothing was stored."].join("\n");
+}
+
+/** Show the columns with what they are, the first rows, and those that do not fit. */
+function draw({ table, known, keys, rows }, choose) {
+  const [head, body] = [document.querySelector("#paste-table thead"), document.querySelector("#paste-table tbody")];
+  const focused = document.activeElement?.id;
+  const line = document.createElement("tr");
+  line.append(made("th", "Line"));
+  table.header.forEach((name, i) => {
+    const select = document.createElement("select");
+    select.id = `paste-column-${i}`;
+    select.setAttribute("aria-label", `Column ${name || i + 1} is`);
+    select.add(new Option("– left out –", ""));
+    for (const role of known) select.add(new Option(role.label, role.key, false, keys[i] === role.key));
+    select.addEventListener("change", () => choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))));
+    const cell = made("th", "");
+    cell.scope = "col";
+    cell.append(made("span", name || `column ${i + 1}`), select);
+    line.append(cell);
+  });
+  head.replaceChildren(line);
+  const bad = rows.filter((row) => row.faults.length);
+  const kept = new Set([...bad.slice(0, MOST_SHOWN), ...rows.slice(0, MOST_SHOWN)]);
+  body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys)));
+  if (kept.size < rows.length) {
+    const cell = made("td", `… and ${counted(rows.length - kept.size, "line")} more`);
+    cell.colSpan = table.header.length + 1;
+    body.append(document.createElement("tr"));
+    body.lastChild.append(cell);
+  }
+  if (focused?.startsWith("paste-column-")) document.getElementById(focused)?.focus();
+}
+
+function drawn(row, header, keys) {
+  const line = document.createElement("tr");
+  line.className = row.left ? "left" : row.faults.length ? "faulty" : "";
+  const number = made("th", String(row.line));
+  number.scope = "row";
+  if (row.left) number.append(made("small", ` ${row.left}`));
+  line.append(number);
+  header.forEach((_, i) => {
+    const cell = made("td", row.shows[i] ?? "");
+    if (!keys[i]) cell.className = "unused";
+    if (row.faults.some((each) => each.i === i)) cell.className = "beyond";
+    line.append(cell);
+  });
+  return line;
+}
+
+function made(tag, text) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return element;
 }

@@ -1,6 +1,6 @@
 // How a parameter is drawn along an axis: numbers on its own scale, choices side by side in the order of the study.
 
-import { figure, shown } from "./words.js";
+import { figure, inUnit, shown, titled } from "./words.js";
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -53,11 +53,11 @@ export class Scale {
   }
 
   label(position) {
-    return this.isNumeric ? figure(position, 3) : shown(this.choices[position] ?? "");
+    return this.isNumeric ? inUnit(figure(position, 3), this.parameter.unit) : inUnit(shown(this.choices[position] ?? ""), this.parameter.unit);
   }
 
   get axisName() {
-    return this.name + (this.isLog ? " (log)" : "");
+    return titled(this.name, this.parameter.label, this.parameter.unit) + (this.isLog ? " (log)" : "");
   }
 
   /** The options of an axis of ECharts. */

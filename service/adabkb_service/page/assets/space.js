@@ -5,7 +5,7 @@ import { addCondition, conditions, fieldOfCondition, fitConditions } from "./con
 import { descriptors, fieldOfDescriptors, takeValues } from "./descriptors.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
-import { counted } from "./words.js";
+import { counted, inUnit } from "./words.js";
 
 export { part };
 
@@ -70,18 +70,18 @@ function summarized(row) {
   return line;
 }
 
-function inWords({ name, kind, low, high, step, scale, periodic, context, when, value, descriptors: numbers, ...listed }) {
+function inWords({ name, kind, low, high, step, scale, periodic, context, when, value, descriptors: numbers, unit, label, ...listed }) {
   const known = listed.choices ?? listed.values;
   const kinds = {
-    float: () => `a number from ${low ?? "–"} to ${high ?? "–"}`,
-    int: () => `a whole number from ${low ?? "–"} to ${high ?? "–"}`,
+    float: () => inUnit(`a number from ${low ?? "–"} to ${high ?? "–"}`, unit),
+    int: () => inUnit(`a whole number from ${low ?? "–"} to ${high ?? "–"}`, unit),
     categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
     ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
     bool: () => "yes or no",
     catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
     fixed: () => `always ${quoted([value])}`,
   };
-  const more = [numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known and not chosen", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known and not chosen", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
@@ -102,6 +102,10 @@ function parameter(row) {
     if (isLog(row)) described.scale = "log";
   }
   if (described.kind === "float" && part(row, "periodic").checked) described.periodic = true;
+  for (const name of ["unit", "label"]) {
+    const words = part(row, name).closest("[hidden]") ? "" : text(row, name);
+    if (words !== "") described[name] = words;
+  }
   if (described.kind !== "fixed" && part(row, "context").checked) described.context = true;
   const when = conditions(row, rows());
   return when ? { ...described, when } : described;

@@ -10,8 +10,9 @@ import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
 import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
 import { partitionChart } from "./partition.js";
-import { takeTables } from "./paste.js";
+import "./rows.js";
 import { validationChart } from "./validation.js";
+import { takeWords } from "./wording.js";
 import { figure, plusMinus, shown } from "./words.js";
 import { timelineChart } from "./workers.js";
 
@@ -97,8 +98,9 @@ contextual?.addEventListener("submit", async (event) => {
     tellProblem(contextual, error);
   }
 });
-const pasted = document.getElementById("paste-form");
-if (pasted) takeTables(pasted, data); // who may only read has none
+
+const words = document.getElementById("words-form");
+if (words) takeWords(words, data);
 
 let settling = null;
 let listing = null;

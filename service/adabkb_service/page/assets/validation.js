@@ -1,7 +1,7 @@
 // Results beside what the model would predict of them from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, plusMinus } from "./words.js";
+import { counted, figure, inUnit, plusMinus, titled } from "./words.js";
 
 const REASONS = {
   too_few_results: "Fewer than four results: too little to tell yet.",
@@ -11,7 +11,7 @@ const REASONS = {
 
 export function validationChart(data) {
   return new Chart("validation", async () => {
-    const found = await data.validation();
+    const [found, { quantity: { unit } }] = await Promise.all([data.validation(), data.study()]);
     if (found.reason) return { empty: REASONS[found.reason] };
     const ink = colours();
     const [low, high] = extent(found.items);
@@ -23,8 +23,8 @@ export function validationChart(data) {
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 52, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: "measured", nameLocation: "middle", nameGap: 26, min: low, max: high, axisLabel: label(ink), splitLine: { show: false } }),
-      yAxis: numbers(ink, { name: "predicted", min: low, max: high, axisLabel: label(ink) }),
+      xAxis: numbers(ink, { name: titled("measured", "", unit), nameLocation: "middle", nameGap: 26, min: low, max: high, axisLabel: label(ink), splitLine: { show: false } }),
+      yAxis: numbers(ink, { name: titled("predicted", "", unit), min: low, max: high, axisLabel: label(ink) }),
       series: [
         ...group("in its interval", ink.accent, found.items.filter(isInside)),
         ...group("outside", ink.bad, found.items.filter((each) => !isInside(each))),
@@ -37,7 +37,7 @@ export function validationChart(data) {
     const inside = found.items.filter(isInside).length;
     const part = found.items.length < found.results ? ` of ${found.results}` : "";
     return { option, header, rows: found.items.map((each) => header.map((name) => each[name])),
-      said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The model is off by ${figure(found.error, 2)} on average, the median of the others by ${figure(found.error_of_median, 2)}.` };
+      said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The model is off by ${inUnit(figure(found.error, 2), unit)} on average, the median of the others by ${inUnit(figure(found.error_of_median, 2), unit)}.` };
   }, { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) });
 }
 

@@ -26,6 +26,20 @@ export function plusMinus(mean, std) {
 /** So many things. */
 export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
 
+/** What a column or an axis is called: the label, or else the name, with the unit. */
+export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]` : label || name);
+
+/** A number in words with its unit. */
+export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+
+/** What the model says, cut to the natural bounds of a quantity. */
+export function cut(prediction, { low, high } = {}) {
+  if (!prediction || (low === undefined && high === undefined)) return prediction;
+  const within = (value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
+  const names = ["mean", "lcb", "ucb"].filter((name) => Number.isFinite(prediction[name]));
+  return { ...prediction, ...Object.fromEntries(names.map((name) => [name, within(prediction[name])])) };
+}
+
 /** A value of a parameter. */
 export function shown(value) {
   if (typeof value === "number") return figure(value, 6);

@@ -1,0 +1,125 @@
+"""Names, units and natural bounds of what results measure, field ``quantities``. The model has no use for them: they
+are for people, in sentences, figures, tables and forms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.metrics import MOST_METRICS
+from adabkb_service.contract.parameters import Body, Label, Name, Number, Parameter, Unit, Whole
+from adabkb_service.engine.wording import nearest
+
+OBJECTIVE = "value"
+"""The name of the objective, where there is one."""
+MOST_DIGITS = 10
+WORDS = ("unit", "label")
+"""Fields of a parameter that are words alone: they can be changed at any time, and no model knows them."""
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
+class Quantity(Body):
+    """How people write what a result measures, and between which values it naturally lies."""
+
+    label: Label = None
+    unit: Unit = None
+    digits: Annotated[
+        Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
+        Field(description="digits after the decimal point; absent: as the results have them", exclude_if=_is_absent),
+    ] = None
+    low: Annotated[
+        Number | None,
+        Field(description="the least value that it can have, such as 0 of a yield in percent", exclude_if=_is_absent),
+    ] = None
+    high: Annotated[
+        Number | None, Field(description="the largest value that it can have, such as 100", exclude_if=_is_absent)
+    ] = None
+
+    @field_validator("high")
+    @classmethod
+    def _above_low(cls, high: float | None, info: ValidationInfo) -> float | None:
+        low = info.data.get("low")
+        if high is not None and low is not None and high <= low:
+            raise PydanticCustomError("bounds", "must be greater than low")
+        return high
+
+    def within(self, number: float) -> float:
+        """The nearest number between the natural bounds."""
+        floor = number if self.low is None else max(number, self.low)
+        return floor if self.high is None else min(floor, self.high)
+
+
+Quantities = Annotated[
+    Annotated[dict[Name, Quantity], Field(max_length=MOST_METRICS + 1), SPARING],
+    Field(
+        description="names, units, digits and natural bounds of what results measure, for people: of 'value', which "
+        "is the objective, and of metrics and objectives, by name",
+    ),
+]
+UNNAMED = Quantity()
+
+
+def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:
+    """Check that a study measures each of these.
+
+    Args:
+        quantities: by name.
+        metrics: the names of the study's metrics, and of its objectives if there are several.
+        several: whether there are several objectives, so that no result has a value.
+
+    Raises:
+        PydanticCustomError: it does not measure one of them.
+    """
+    known = list(metrics) if several else [OBJECTIVE, *metrics]
+    for name in quantities:
+        if name not in known:
+            near = nearest(name, known)
+            guess = f"; do you mean {near!r}?" if near else ""
+            sentence = "has {name}, which this study does not measure; it measures {known}{guess}"
+            told = {"name": repr(name[:100]), "known": ", ".join(known)[:300], "guess": guess}
+            raise PydanticCustomError("unknown_metric", sentence, told)
+
+
+def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
+    """The numbers that are beyond their natural bounds: the name of each, and what is wrong in words."""
+    for name, quantity in quantities.items():
+        number = numbers.get(name)
+        if number is None or quantity.within(number) == number:
+            continue
+        is_low = quantity.low is not None and number < quantity.low
+        end, bound, what = ("below", quantity.low, "least") if is_low else ("above", quantity.high, "largest")
+        yield (
+            name,
+            f"is {number:.9g}, {end} {with_unit(f'{bound:.9g}', quantity.unit)}, the {what} value that the study's "
+            f"quantities allow; correct it, or change {'low' if is_low else 'high'} of {name} there",
+        )
+
+
+def with_unit(number: str, unit: str | None) -> str:
+    """A number with its unit; degrees, minutes and seconds of an angle stand close to it."""
+    if unit is None:
+        return number
+    return f"{number}{unit}" if unit in ("°", "′", "″") else f"{number} {unit}"
+
+
+def titled(name: str, label: str | None, unit: str | None) -> str:
+    """What a column or an axis is called: the label, or else the name, with the unit."""
+    return f"{label or name} [{unit}]" if unit else label or name
+
+
+def words_of(parameters: Collection[Parameter]) -> dict[str, dict[str, str]]:
+    """The words of parameters, by the names of those that have any."""
+    told = {each.name: each.model_dump(include=set(WORDS)) for each in parameters}
+    return {name: words for name, words in told.items() if words}
+
+
+def without_words(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    """A parameter, in the form that is stored, as the model sees it."""
+    return {name: value for name, value in parameter.items() if name not in WORDS}

@@ -1,0 +1,54 @@
+"""What people call the parameters and what is measured, in sentences: labels and units of the study's definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, with_unit
+from adabkb_service.contract.stored import StoredDefinition
+from adabkb_service.errors import LONGEST_NAME, shortened, shown
+
+
+@dataclass(frozen=True)
+class Names:
+    """The words of a study; without any, its names."""
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, definition: StoredDefinition) -> Names:
+        """Those of a definition."""
+        return cls({each.name: each for each in definition.parameters}, definition.quantities)
+
+    def parameter(self, name: str) -> str:
+        """What a parameter is called."""
+        known = self.parameters.get(name)
+        return shortened((known and known.label) or name, LONGEST_NAME)
+
+    def value(self, name: str, value: Any) -> str:
+        """A value of a parameter, with its unit."""
+        known = self.parameters.get(name)
+        return with_unit(shown(value), known.unit if known else None)
+
+    def quantity(self, metric: str = "") -> Quantity:
+        """What is known of a metric, or of the objective, where there is one."""
+        return self.quantities.get(metric or OBJECTIVE, UNNAMED)
+
+    def metric(self, name: str) -> str:
+        """What a metric is called."""
+        return shortened(self.quantity(name).label or name, LONGEST_NAME)
+
+
+def within_reach(study: Study, gap: float | None) -> float | None:
+    """The gap of a study, as far as natural bounds leave room beyond the best result: of a yield of 90 % no more than
+    10 % can be gained."""
+    best, quantity = study.best, study.quantities.get(OBJECTIVE, UNNAMED)
+    bound = quantity.high if study.direction == "maximize" else quantity.low
+    if gap is None or best is None or bound is None or best.feasible is False:
+        return gap
+    return min(gap, abs(bound - best.value))

@@ -1,0 +1,104 @@
+// The table of results: a row becomes a form where its result is corrected, excluded or entered.
+
+import { StudyData } from "./data.js";
+import { takeTables } from "./paste.js";
+
+const FORM = "row-form";
+let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
+
+/** An input in a cell or below the row, which belongs to the form. */
+function field(name, label, value, { group, isOptional = false } = {}) {
+  const input = document.createElement("input");
+  Object.assign(input, { name, value: value === null || value === undefined ? "" : JSON.stringify(value), inputMode: "decimal", autocomplete: "off" });
+  input.setAttribute("form", FORM);
+  input.setAttribute("aria-label", label);
+  input.dataset.type = "number";
+  if (group) input.dataset.group = group;
+  if (isOptional) input.dataset.empty = "null";
+  return input;
+}
+
+/** Text in an element. */
+function made(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+function begin(row) {
+  end();
+  const { api } = document.getElementById("rows").dataset;
+  const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
+  const asked = told ? null : JSON.parse(row.dataset.trial);
+  const cells = [...row.querySelectorAll("[data-field], [data-measured]")];
+  editor = { row, before: cells.map((cell) => [cell, [...cell.childNodes]]) };
+  for (const cell of cells) {
+    const { field: name, measured: metric } = cell.dataset;
+    const label = metric ?? (name === "value" ? "Result" : "Standard error");
+    const value = metric === undefined ? told?.[name] : told?.metrics[metric];
+    cell.replaceChildren(field(metric ?? name, label, value, { group: metric === undefined ? undefined : "metrics", isOptional: told !== null && name === "std_error" }));
+  }
+  const form = made("form", { id: FORM, className: "row-form" });
+  Object.assign(form.dataset, told
+    ? { api: `PATCH ${api}/observations/${told.seq}`, action: "amend", before: JSON.stringify(told) }
+    : { api: `POST ${api}/observe`, action: "entered", body: JSON.stringify({ trial: asked.trial, ...(asked.attempt ? { attempt: asked.attempt } : {}) }) });
+  const errors = Object.keys(told ? told.std_errors : Object.fromEntries(asked.std_errors.map((name) => [name, null])));
+  for (const name of errors) form.append(labelled(`Standard error of ${name}`, field(name, `Standard error of ${name}`, told?.std_errors[name], { group: "std_errors", isOptional: told !== null })));
+  if (told) {
+    const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
+    const excluded = made("input", { type: "checkbox", name: "excluded", checked: told.excluded });
+    form.append(labelled("Why, for the log", why), made("label", { className: "check" }, excluded, " does not count (excluded)"));
+  }
+  const problem = made("p", { className: "problem", hidden: true });
+  problem.setAttribute("role", "alert");
+  const save = made("button", { type: "submit", className: "primary", textContent: told ? "Save the correction" : "Save the result" });
+  const cancel = made("button", { type: "button", textContent: "Cancel" });
+  cancel.addEventListener("click", end);
+  form.append(problem, made("p", { className: "buttons" }, save, cancel));
+  const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
+  row.classList.add("editing");
+  row.after(below);
+  editor.below = below;
+  cells[0]?.querySelector("input").focus();
+  cells[0]?.querySelector("input").select();
+}
+
+const labelled = (text, input) => made("label", {}, `${text} `, input);
+
+/** Show the row as it was. */
+function end() {
+  if (!editor) return;
+  const { row, before, below } = editor;
+  editor = null;
+  for (const [cell, nodes] of before) cell.replaceChildren(...nodes);
+  below.remove();
+  row.classList.remove("editing");
+  row.querySelector("[data-edit]").focus();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#rows [data-edit]");
+  if (button) begin(button.closest("tr"));
+});
+
+document.addEventListener("dblclick", (event) => {
+  const row = event.target.closest("#rows tr:has([data-edit])");
+  if (row && !row.classList.contains("editing") && event.target.closest("[data-field], [data-measured]")) begin(row);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && editor && event.target.closest("#rows")) end();
+});
+
+// While a row is edited, the table stays as it is; afterwards it is read anew.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (editor && event.detail.elt.id === "rows") event.preventDefault();
+});
+document.body.addEventListener("study-changed", (event) => {
+  if (event.detail?.isFollowed) return;
+  end();
+  document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+});
+
+const form = document.getElementById("paste-form"); // who may only read has none
+if (form) takeTables(form, new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study));

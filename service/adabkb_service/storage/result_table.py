@@ -1,0 +1,216 @@
+"""The table of a study's results: a row for each result, whoever it is of, and for each trial that has none.
+
+Which rows a page has is found by their numbers and one sort key alone: whole rows would take many times as long.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    Subquery,
+    Text,
+    and_,
+    cast,
+    exists,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+)
+
+from adabkb_service.storage.rows import ObservationRow, TrialRow
+from adabkb_service.storage.tables import events, observations, trials
+
+Kind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
+"""Rows of which the table may be."""
+UNFINISHED = ("active", "queued", "released", "expired")
+WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
+"""States of trials that may have no result."""
+WITH_RESULTS: frozenset[Kind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
+NESTED = {"parameter": "parameters", "metric": "metrics"}
+"""Columns with values by name, by what a sort is called."""
+MOST_CORRECTIONS = 10_000
+"""That are looked at: more numbers than SQLite takes in a statement would be too many."""
+NOT_IN_PATHS = '"'
+"""A name with it cannot be sorted by: paths of JSON have no way to write it on SQLite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """By what rows are sorted: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, by the values of a
+    ``parameter`` or a ``metric``."""
+
+    column: str
+    name: str | None = None
+    is_text: bool = False
+    is_descending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Results at the same point."""
+
+    count: int
+    mean: float | None
+    """Of those that count; None where there are several objectives."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A result with its trial, or either alone."""
+
+    trial: TrialRow | None
+    result: ObservationRow | None
+
+
+def page(
+    connection: Connection, study_id: str, *, kind: Kind | None, worker: str, sort: Sort, offset: int, limit: int
+) -> tuple[list[TableRow], int]:
+    """Some rows in order, those without a value there last; and how many there are. In the order of results, excluded
+    ones come after all that count.
+
+    Args:
+        connection: to the database.
+        study_id: which study.
+        kind: of the rows; None for all.
+        worker: a text in the name of the trial's worker; empty for any row.
+        sort: the order.
+        offset: how many are left out at the beginning.
+        limit: how many at most.
+    """
+    if sort.name is not None and connection.dialect.name == "sqlite":  # which looks for names as they are stored
+        sort = replace(sort, name=json.dumps(sort.name)[1:-1])
+    parts = [_told(connection, study_id, kind, worker, sort), _untold(study_id, kind, worker, sort)]
+    count = sum(
+        connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
+    )
+    first = [_first(part, sort, offset + limit) for part in _some(parts)]
+    rows = union_all(*(select(part) for part in first)).subquery()
+    query = select(rows.c.trial, rows.c.seq).order_by(*_order(rows.c, sort)).offset(offset).limit(limit)
+    return _in_full(connection, study_id, [(trial, seq) for trial, seq in connection.execute(query)]), count
+
+
+def _some(parts: Sequence[Select[Any] | None]) -> list[Select[Any]]:
+    return [part for part in parts if part is not None]
+
+
+def _first(part: Select[Any], sort: Sort, count: int) -> Subquery:
+    """The first of some rows. Results are numbered in the order in which they came, and an index has their numbers."""
+    rows = part.subquery()
+    order = _order(rows.c, sort)
+    if sort.column == "when" and "observed" in rows.c:
+        order = [rows.c.seq.desc() if sort.is_descending else rows.c.seq]
+    names = (rows.c.trial, rows.c.seq, rows.c.excluded, rows.c.key)
+    return select(*names).order_by(*order).limit(count).subquery()
+
+
+def _order(rows: Any, sort: Sort) -> list[Any]:
+    last = [rows.excluded] if sort.column in ("value", "metric") else []
+    by = rows.key.desc() if sort.is_descending else rows.key.asc()
+    ties = [rows.trial.desc(), rows.seq.desc()] if sort.is_descending else [rows.trial, rows.seq]
+    return [*last, rows.key.is_(None), by, *ties]
+
+
+def _in_full(connection: Connection, study_id: str, found: Sequence[tuple[int | None, int | None]]) -> list[TableRow]:
+    numbers = [trial for trial, _ in found if trial is not None]
+    seqs = [seq for _, seq in found if seq is not None]
+    of_trials = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
+    of_results = select(observations).where(observations.c.study_id == study_id, observations.c.seq.in_(seqs))
+    known = {row.number: TrialRow(*row) for row in connection.execute(of_trials)}
+    told = {row.seq: ObservationRow(*row) for row in connection.execute(of_results)}
+    return [TableRow(known.get(trial or 0), told.get(seq or 0)) for trial, seq in found]
+
+
+def _told(connection: Connection, study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
+    """Results, by the number of their trial and their own."""
+    if kind is not None and kind not in WITH_RESULTS:
+        return None
+    columns = observations.c
+    conditions = [columns.study_id == study_id]
+    match kind:
+        case "counting":
+            conditions.append(columns.excluded.is_(False))
+        case "own":
+            conditions.append(columns.trial.is_(None))
+        case "excluded":
+            conditions.append(columns.excluded.is_(True))
+        case "corrected":
+            conditions.append(columns.seq.in_(sorted(corrected(connection, study_id))))
+        case "repeated":
+            points = cast(columns.parameters, Text)
+            several = select(points).where(columns.study_id == study_id).group_by(points).having(func.count() > 1)
+            conditions.append(points.in_(several))
+    needs_trial = worker or sort.column in ("state", "worker")
+    origin = observations
+    if needs_trial:
+        theirs = and_(trials.c.study_id == columns.study_id, trials.c.number == columns.trial)
+        origin = observations.outerjoin(trials, theirs)  # type: ignore[assignment]
+    if worker:
+        conditions.append(trials.c.worker.icontains(worker, autoescape=True))
+    keys: dict[str, ColumnElement[Any]] = {
+        "when": columns.observed_at,
+        "trial": columns.trial,
+        "value": columns.value,
+        "state": func.coalesce(trials.c.state, "completed"),
+        "worker": trials.c.worker,
+    }
+    key = _nested(observations, sort) if sort.name is not None else keys[sort.column]
+    numbers = columns.trial.label("trial"), columns.seq.label("seq"), columns.excluded.label("excluded")
+    made = select(*numbers, key.label("key"), columns.seq.label("observed"))
+    return made.select_from(origin).where(*conditions)
+
+
+def _untold(study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
+    """Trials without a result."""
+    if kind in WITH_RESULTS:
+        return None
+    columns = trials.c
+    theirs = observations.c.study_id == columns.study_id, observations.c.trial == columns.number
+    states = WITHOUT_RESULT if kind is None else UNFINISHED if kind == "open" else (kind,)
+    conditions = [columns.study_id == study_id, columns.state.in_(states), ~exists().where(*theirs)]
+    if worker:
+        conditions.append(columns.worker.icontains(worker, autoescape=True))
+    keys: dict[str, ColumnElement[Any]] = {
+        "when": func.coalesce(columns.finished_at, columns.started_at, columns.created_at),
+        "trial": columns.number,
+        "value": columns.value,
+        "state": columns.state,
+        "worker": columns.worker,
+    }
+    key = _nested(trials, sort) if sort.name is not None else keys[sort.column]
+    no_result = cast(null(), Integer).label("seq"), literal(False).label("excluded")
+    return select(columns.number.label("trial"), *no_result, key.label("key")).where(*conditions)
+
+
+def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
+    value = table.c[NESTED[sort.column]][sort.name]
+    found: ColumnElement[Any] = value.as_string() if sort.is_text else value.as_float()
+    return found
+
+
+def corrected(connection: Connection, study_id: str) -> set[int]:
+    """The numbers of the results of which anything but whether they count was corrected, by the last corrections."""
+    theirs = events.c.study_id == study_id, events.c.kind == "corrected"
+    query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
+    return {payload["observation"] for (payload,) in connection.execute(query) if payload["was"].keys() - {"excluded"}}
+
+
+def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
+    """Of results at whose points there are several, by their numbers."""
+    points, columns = cast(observations.c.parameters, Text), observations.c
+    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
+    at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}
+    counting = func.avg(columns.value).filter(columns.excluded.is_(False))
+    query = select(points, func.count(), counting).where(columns.study_id == study_id, points.in_(set(at.values())))
+    several = query.group_by(points).having(func.count() > 1)
+    found = {point: Repeats(count, mean) for point, count, mean in connection.execute(several)}
+    return {seq: found[point] for seq, point in at.items() if point in found}
