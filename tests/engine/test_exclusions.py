@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -101,6 +101,7 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
 
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, st.integers(0, 10**6))
+@example("not not not (2 <= n < 4 <= dose + drop)", 381)  # n is up to 2, which is not below 2
 def test_what_boxes_of_several_choices_are_said_to_have_is_never_wrong(text: str, seed: int) -> None:
     """Of random boxes: where a point holds it may hold, and where it surely holds all points do."""
     random, space = np.random.default_rng(seed), Space(FINITE)

@@ -68,8 +68,8 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
     known = averaged(state)
     if len(rows) == record.size and state.checkpoint.dictionary is None:
         return known
-    warped, hyperparameters = state.warp, state.checkpoint.hyperparameters
-    kernel = hyperparameters.kernel(state.problem.domain.categorical, state.problem.domain.components)
+    domain, warped, hyperparameters = state.problem.domain, state.warp, state.checkpoint.hyperparameters
+    kernel = hyperparameters.kernel(domain.categorical, domain.components, domain.periodic)
     values, errors = record.values[rows], record.errors[rows]
     noises = noise_ratios(state.problem, hyperparameters, warped, values, errors)
     outputs = warped.forward(values)

@@ -183,12 +183,13 @@ def _difference(symbol: str, a: Array, b: Array) -> Array:
 
 def _may_compare(symbol: str, a: Interval, b: Interval) -> Truth:
     """Whether there are values in two intervals that compare like a symbol, if rounding is allowed for; and whether all
-    do."""
+    do, where the ends belong to the intervals: 2 < 2 does not hold."""
     smaller, larger = (a, b) if symbol in ("<", "<=") else (b, a)
     low, high = smaller[0], larger[1]
     margin = ROUNDING * (np.abs(low) + np.abs(high))
     may: Bools = ~(low > high + np.where(np.isfinite(margin), margin, 0.0))
-    return may, smaller[1] <= larger[0]
+    surely = smaller[1] < larger[0] if symbol in ("<", ">") else smaller[1] <= larger[0]
+    return may, surely
 
 
 def _may_have(extent: Extent, membership: Membership) -> Truth:
