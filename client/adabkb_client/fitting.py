@@ -231,8 +231,18 @@ def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
             return _choice([False, True], cell)
         case "fixed":
             return _choice([parameter["value"]], cell)
+        case "catalogue":
+            return _row(cell)
         case kind:
             return _choice(parameter["values" if kind == "ordinal" else "choices"], cell)
+
+
+def _row(cell: Any) -> str:
+    """Return the name of a row of a catalogue; the server knows whether there is one of this name."""
+    name = "" if _is_missing(cell) else str(plain(cell)).strip()
+    if not name:
+        raise Unfit("is missing; fill in the name of a row, or leave the row out")
+    return name
 
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:

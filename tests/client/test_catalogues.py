@@ -91,6 +91,26 @@ def test_rows_are_added_withdrawn_and_restored(client: Client) -> None:
     assert (shown["rows"], shown["withdrawn"], shown["columns"]) == (6, 3, ["size", "charge"])
 
 
+def test_results_in_a_file_have_the_names_of_rows(client: Client, tmp_path: Path) -> None:
+    study = client.create_study("read", {"molecule": made(4), "x": Float(0, 1)}, direction="maximize")
+    path = written(tmp_path, "molecule,x,value\nm1,0.5,2\n m3 ,0.1,3\n")
+    study.import_results(path)
+    assert [each.parameters["molecule"] for each in study.observations()] == ["m1", "m3"]
+    report = study.import_results(written(tmp_path, "molecule,x,value\nm9,0.5,2\n,0.5,2\n"))
+    assert report.stored == 0
+    assert "must be the name of a row of the catalogue, such as 'm0'" in str(report)
+    assert "is missing; fill in the name of a row" in str(report)
+
+
+def test_figures_are_of_the_other_parameters(client: Client) -> None:
+    study = client.create_study("drawn", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
+    study.run(lambda molecule, x: x, n_trials=5, progress=False)
+    for draw in (study.plot.parallel, study.plot.slice, study.plot.leaves, study.plot.importance):
+        assert draw().axes
+    with pytest.raises(ValueError, match="'molecule' is a catalogue, whose rows have no order to be drawn in"):
+        study.plot.slice("molecule")
+
+
 def test_the_server_says_which_row_of_a_table_is_wrong(client: Client) -> None:
     study = client.create_study("wrong", {"molecule": made(4)}, direction="maximize")
     with pytest.raises(Invalid, match=r"catalogues\.molecule: line 3 names 'm3'"):

@@ -88,6 +88,8 @@ def _range(parameter: Mapping[str, Any]) -> Any:
     if "low" in parameter:
         scale = " on a log scale" if parameter.get("scale") == "log" else ""
         return f"{parameter['low']} to {parameter['high']}{scale}"
+    if parameter["kind"] == "catalogue":
+        return f"one of {parameter['rows']} rows"
     return parameter.get("values", parameter.get("choices", parameter.get("value", [True, False])))
 
 

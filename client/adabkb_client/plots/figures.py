@@ -149,7 +149,8 @@ class Figures:
             raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
         cells = yield from self._study.partition("leaf", metric).all()
         cells += yield from self._study.partition("pruned", metric).all()
-        others = [Scale(each) for each in info.parameters if each["name"] not in {scale.name for scale in scales}]
+        others = [Scale(each) for each in info.parameters if each["kind"] != "catalogue"]
+        others = [scale for scale in others if scale.name not in {drawn.name for drawn in scales}]
         points = [] if recommendation.model is None else [recommendation.model.parameters]
         points += [cell["centroid"] for cell in cells]
         through = next((point for point in points if all(scale.name in point for scale in scales)), None)
@@ -173,9 +174,12 @@ class Figures:
         *,
         metric: str | None,
     ) -> Steps[list[Scale]]:
-        """The parameters of these names; without any, those that vary, the most important ones if there are more than
-        ``most``, and if there is a best point, those that are active there."""
-        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] != "fixed"}
+        """The parameters of these names; without any, those that vary and have an order, the most important ones if
+        there are more than ``most``, and if there is a best point, those that are active there."""
+        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
+        rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
+        if drawn := rows.intersection(names):
+            raise ValueError(f"{drawn.pop()!r} is a catalogue, whose rows have no order to be drawn in")
         unknown = [name for name in names if name not in varying]
         if unknown:
             known = ", ".join(map(repr, varying))

@@ -74,8 +74,9 @@ export function withError(cell, read) {
   return parts.length === 2 ? parts.map((part) => read(part)) : [read(cell)];
 }
 
-/** A value of a parameter: the choice that is written so, or a number. */
+/** A value of a parameter: the choice that is written so, the name of a row, or a number. */
 function meant(parameter, cell) {
+  if (parameter.kind === "catalogue") return cell.trim();
   const choices = { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell, parameter.unit);
   const found = choices.findIndex((choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell));

@@ -72,6 +72,11 @@ export class StudyData {
     return parameters.filter((each) => each.kind !== "fixed").map((each) => new Scale(each));
   }
 
+  /** Those of which a chart has an axis: the rows of a table have no order, and may be a hundred thousand. */
+  async axes() {
+    return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
+  }
+
   async history() {
     const [study, history] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
     for (const each of history.results) each.beyond = beyond(study, each.metrics);

@@ -3,6 +3,7 @@
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
+const ONLY_ROWS = "The rows of a table have no order to draw them in; the results below have them.";
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
@@ -52,9 +53,10 @@ function whiskers(drawn, ink) {
 
 export function parallelChart(data) {
   return new Chart("parallel", async () => {
-    const [study, history, scales] = await Promise.all([data.study(), data.history(), data.scales()]);
+    const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
     const found = history.results.filter((each) => !each.excluded);
     if (!found.length) return { empty: "No results yet." };
+    if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
     const values = found.map((each) => each.value);
     const isNarrow = document.getElementById("parallel").clientWidth < 560;
@@ -68,7 +70,7 @@ export function parallelChart(data) {
     const line = (each) => [...scales.map((scale) => scale.position(each.parameters[scale.name])), each.value];
     const option = {
       ...common(ink),
-      parallel: { left: isNarrow ? 70 : 30, right: isNarrow ? 24 : 40, top: 34, bottom: 56, layout: isNarrow ? "vertical" : "horizontal",
+      parallel: { left: isNarrow ? 70 : 50, right: isNarrow ? 24 : 55, top: 34, bottom: 56, layout: isNarrow ? "vertical" : "horizontal",
         parallelAxisDefault: { nameLocation: isNarrow ? "start" : "end", nameTextStyle: { color: ink.muted }, nameTruncate: { maxWidth: isNarrow ? 60 : 90 }, axisLabel: { color: ink.muted, formatter: (at) => (typeof at === "number" ? figure(at, 3) : at), hideOverlap: true }, axisLine: { lineStyle: { color: ink.muted } } } },
       parallelAxis: axes,
       visualMap: ramp(ink, values, { dimension: scales.length, isReversed: study.direction === "minimize", name: study.quantity.unit ?? "result" }),
@@ -82,8 +84,9 @@ export function parallelChart(data) {
 
 export function slicesChart(data) {
   return new Chart("slices", async () => {
-    const [study, scales, importance] = await Promise.all([data.study(), data.scales(), data.importance()]);
+    const [study, scales, importance] = await Promise.all([data.study(), data.axes(), data.importance()]);
     if (!study.counts.observations) return { empty: "No results yet." };
+    if (!scales.length) return { empty: ONLY_ROWS };
     const weight = new Map(importance.parameters.map((each) => [each.name, each.total]));
     const drawn = [...scales].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, MOST_SLICES);
     const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
@@ -151,8 +154,9 @@ function bandAndMean(scale, slice, i, ink) {
 export function contourChart(data) {
   const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => document.getElementById(id));
   return new Chart("contour", async () => {
-    const [study, scales, history] = await Promise.all([data.study(), data.scales(), data.history()]);
-    if (scales.length < 2) return { empty: "This study has one parameter that varies; its slice is above." };
+    const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
+    if (!scales.length) return { empty: ONLY_ROWS };
+    if (scales.length < 2) return { empty: `There is one parameter to draw, ${scales[0].axisName}; its slice is above.` };
     if (!study.counts.observations) return { empty: "No results yet." };
     const [x, y] = chosen(scales, across, up);
     const both = [x.name, y.name];

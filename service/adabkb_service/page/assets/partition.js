@@ -12,8 +12,9 @@ export function partitionChart(data) {
   let isAtEnd = true;
   const chart = new Chart("partition", async () => {
     const [study, scales, history, { items, isAll }, recommendation] = await Promise.all([
-      data.study(), data.scales(), data.history(), data.cells(), data.recommendation(),
+      data.study(), data.axes(), data.history(), data.cells(), data.recommendation(),
     ]);
+    if (!scales.length) return { empty: "The rows of a table have no cells to draw." };
     if (items.length < 2) return { empty: "The space is one cell until the model has refined it." };
     const end = history.count;
     step.max = String(end);

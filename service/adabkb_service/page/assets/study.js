@@ -33,7 +33,7 @@ const data = new StudyData(page.dataset.study);
 
 /** Give the selects of parameters their options: the study's parameters that vary. */
 async function offerParameters() {
-  const scales = await data.scales();
+  const scales = await data.axes();
   for (const select of document.querySelectorAll("select[data-parameters]")) {
     scales.forEach((scale, i) => select.add(new Option(scale.name, String(i))));
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
