@@ -34,7 +34,7 @@ SURFACE = """
     Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts
     CurvePoint CurveSummary Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate
     FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
-    LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox
+    LeasedTrial Link MedianRule MetricPrediction Mixture NoTrialAvailable NotFound Observation Ordinal Outbox
     OutcomeConstraint Outlook Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress
     Quantity Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
     StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer Validation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 from playwright.sync_api import Browser, expect
 
@@ -9,16 +11,16 @@ from tests.page.studies import checked
 from tests.page.tabs import accessible, drawn, tab
 
 DYES = [f"dye {number}" for number in range(40)]
-DYE = {
+DYE: dict[str, Any] = {
     "name": "dye",
     "kind": "catalogue",
     "label": "Dye",
     "table": "\n".join(["dye,size", *(f"{dye},{number}" for number, dye in enumerate(DYES))]),
 }
-HEAT = {"name": "heat", "kind": "float", "low": 0, "high": 1}
+HEAT: dict[str, Any] = {"name": "heat", "kind": "float", "low": 0, "high": 1}
 
 
-def create(api: httpx.Client, study: str, *parameters: dict[str, object]) -> None:
+def create(api: httpx.Client, study: str, *parameters: dict[str, Any]) -> None:
     """A study with a few results."""
     definition = {"id": study, "direction": "maximize", "parameters": list(parameters), "seed": 1}
     checked(api.post("/v1/studies", json=definition))

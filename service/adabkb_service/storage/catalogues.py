@@ -77,7 +77,7 @@ def pieces_of(digest: str) -> Pieces:
 
 def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -> None:
     """Keep the tables that a study's stored definition names."""
-    wanted = [each["digest"] for each in definition["parameters"] if "digest" in each]
+    wanted = [each["digest"] for each in definition.get("parameters", ()) if "digest" in each]
     with _guard:
         missing = [digest for digest in wanted if digest not in _known]
     if not missing:

@@ -6,7 +6,7 @@ Which rows a page has is found by their numbers and one sort key alone: whole ro
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -201,7 +201,13 @@ def corrected(connection: Connection, study_id: str) -> set[int]:
     """The numbers of the results of which anything but whether they count was corrected, by the last corrections."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
-    return {payload["observation"] for (payload,) in connection.execute(query) if payload["was"].keys() - {"excluded"}}
+    payloads = [payload for (payload,) in connection.execute(query)]
+    return {each["observation"] for each in payloads if set(_fields(each.get("was"))) - {"excluded"}}
+
+
+def _fields(value: Any) -> Iterable[str]:
+    """Of a part of an event. An event that was imported may have anything there."""
+    return value.keys() if isinstance(value, Mapping) else ()
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
