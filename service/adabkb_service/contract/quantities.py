@@ -3,7 +3,7 @@ are for people, in sentences, figures, tables and forms."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
-from adabkb_service.contract.parameters import Body, Label, Name, Number, Parameter, Unit, Whole
+from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
 from adabkb_service.engine.wording import nearest
 
 OBJECTIVE = "value"
@@ -112,12 +112,6 @@ def with_unit(number: str, unit: str | None) -> str:
 def titled(name: str, label: str | None, unit: str | None) -> str:
     """What a column or an axis is called: the label, or else the name, with the unit."""
     return f"{label or name} [{unit}]" if unit else label or name
-
-
-def words_of(parameters: Collection[Parameter]) -> dict[str, dict[str, str]]:
-    """The words of parameters, by the names of those that have any."""
-    told = {each.name: each.model_dump(include=set(WORDS)) for each in parameters}
-    return {name: words for name, words in told.items() if words}
 
 
 def without_words(parameter: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.naming import within_reach
@@ -115,15 +115,20 @@ def is_sortable(name: str) -> bool:
     return NOT_IN_PATHS not in name
 
 
+def quantity(study: Study, name: str | None = None) -> Quantity:
+    """What is known of a metric, or of the objective, where there is one."""
+    return study.quantities.get(name or OBJECTIVE, UNNAMED)
+
+
 def title(study: Study, name: str | None = None) -> str:
     """What a column of a metric is called, with its unit; of the objective, where there is one, without a name."""
-    quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
-    return titled(name or "Result", quantity.label, quantity.unit)
+    known = quantity(study, name)
+    return titled(name or "Result", known.label, known.unit)
 
 
 def number(study: Study, name: str | None, value: float | None) -> str:
     """A number of a metric, or of the objective, with as many digits as the study says."""
-    digits = study.quantities.get(name or OBJECTIVE, UNNAMED).digits
+    digits = quantity(study, name).digits
     if digits is None or value is None:
         return figure(value, 6)
     return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
@@ -146,20 +151,20 @@ def difference(study: Study, value: float) -> str:
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     """What the model expects of a metric, or of the objective: cut to its natural bounds, with its unit."""
-    quantity = study.quantities.get(name or OBJECTIVE, UNNAMED)
-    return Digits(mean, mean, FINEST, quantity).estimate(mean, std)
+    known = quantity(study, name)
+    return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
 def interval(study: Study, low: float, high: float) -> str:
     """Between which values the objective is expected, cut to its natural bounds."""
-    quantity = study.quantities.get(OBJECTIVE, UNNAMED)
-    told = f"{figure(quantity.within(low), 4)} and {figure(quantity.within(high), 4)}"
-    return with_unit(told, quantity.unit)
+    known = quantity(study)
+    told = f"{figure(known.within(low), 4)} and {figure(known.within(high), 4)}"
+    return with_unit(told, known.unit)
 
 
 def unit(study: Study, name: str | None = None) -> str | None:
     """The unit of a metric, or of the objective; None if none is known."""
-    return study.quantities.get(name or OBJECTIVE, UNNAMED).unit
+    return quantity(study, name).unit
 
 
 def parameter_title(parameter: Parameter) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,24 @@ class Run:
     def step(self, objective: Callable[[Array], float], noise: float = 0.0) -> None:
         point = self.ask()
         self.tell(point, objective(point) + noise)
+
+    def steps(
+        self, count: int, at_once: int, objective: Callable[[Array], float], failing: int
+    ) -> Iterator[tuple[list[Array], Array]]:
+        """At each step the points that are suggested, so many at once in every fifth step, and those that have failed,
+        (f, d). Then the first one, which is what ``ask`` gives, is evaluated; at one step it fails."""
+        none = np.zeros((0, self.state.problem.space.dimension))
+        failed = none
+        for step in range(count):
+            found = islice(auto.suggestions(self.state, none, failed), at_once if step % 5 == 1 else 1)
+            points = [each.point for each in found]
+            point = self.ask(failed=failed)
+            assert point.tobytes() == points[0].tobytes()
+            yield points, failed
+            if step == failing:
+                failed = point[None]
+            else:
+                self.tell(point, objective(point))
 
     def of_results_alone(self) -> State:
         """The state of a study that has the same results and a tree that is alike, and was told of

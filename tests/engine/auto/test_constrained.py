@@ -77,25 +77,16 @@ def bowl(u: Array) -> float:
 )
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
     """First points, search, polish and restarts, one by one and in batches, beside a failed point; none comes twice."""
-    result, none = Run(auto.start(space, Config(), 3)), np.zeros((0, space.dimension))
-    failed, whole = none, Slice(space, {})
+    result, whole = Run(auto.start(space, Config(), 3)), Slice(space, {})
     if objective is flat:
         for step in range(41):
             result.tell(whole.drawn(1, step), 0.0)
         assert result.state.restarted_at is not None
-    for step in range(12):
-        found = islice(auto.suggestions(result.state, none, failed), 4 if step % 5 == 1 else 1)
-        points = [each.point for each in found]
-        point = result.ask(failed=failed)
-        assert point.tobytes() == points[0].tobytes()
+    for points, failed in result.steps(12, 4, objective, failing=7):
         assert all(space.violated(space.decode(each)) == [] for each in points)
         assert len({each.tobytes() for each in [*points, *failed, *result.points]}) == (
             len(points) + len(failed) + len(result.points)
         )
-        if step == 7:
-            failed = point[None]
-        else:
-            result.tell(point, objective(point))
 
 
 @pytest.mark.parametrize("fixed", [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}])

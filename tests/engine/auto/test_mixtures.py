@@ -76,25 +76,16 @@ def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], f
     """First points, search, end game and restarts, one by one and in batches, beside a failed point; none comes
     twice."""
     space = KINDS[kind]
-    result, none = Run(auto.start(space, Config(), 3)), np.zeros((0, space.dimension))
-    failed, whole = none, Slice(space, {})
+    result, whole = Run(auto.start(space, Config(), 3)), Slice(space, {})
     if objective is flat:
         for step in range(61):
             result.tell(whole.drawn(1, step), 0.0)
         assert result.state.restarted_at is not None
-    for step in range(9):
-        found = islice(auto.suggestions(result.state, none, failed), 3 if step % 5 == 1 else 1)
-        points = [each.point for each in found]
-        point = result.ask(failed=failed)
-        assert point.tobytes() == points[0].tobytes()
+    for points, failed in result.steps(9, 3, objective, failing=6):
         for each in points:
             assert_is_mixture(space, each)
         known = {each.tobytes() for each in [*failed, *result.points]}
         assert len({each.tobytes() for each in points} - known) == len(points)
-        if step == 6:
-            failed = point[None]
-        else:
-            result.tell(point, objective(point))
 
 
 @pytest.mark.parametrize("fixed", [{"c0": 0.3}, {"c1": 0.0, "d0": 12.5}, {"mill": "jet", "c2": 1.0}])

@@ -84,7 +84,7 @@ class Hyperparameters:
     smooth: bool = False
     """Whether results seem noisy, and the kernel is a smooth one: see ``learn_smoothness``."""
 
-    def kernel(self, categorical: Bools, components: Components, periodic: Bools | None = None) -> Kernel:
+    def kernel(self, categorical: Bools, components: Components, periodic: Bools | None) -> Kernel:
         """That of a space with these categorical axes, (d,), components, and periodic axes, (d,).
 
         Raises:

@@ -2,6 +2,7 @@
 
 import { call } from "./calls.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
+import { made } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read } from "./table.js";
 import { say } from "./toasts.js";
@@ -137,7 +138,7 @@ function missing(known, keys) {
   const needed = known.filter((role) => (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) && !keys.includes(role.key));
   if (!needed.length) return "";
   const names = needed.map((role) => role.label).join(", ");
-  return `No column is ${names} yet. Choose above ${needed.length === 1 ? "it" : "them"} what the columns are.`.replace("Choose above it", "Say above a column what it is").replace("Choose above them", "Say above the columns what they are");
+  return `No column is ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
 }
 
 /** A row as the columns have it: the result for the API, or why there is none. */
@@ -225,7 +226,7 @@ function draw({ table, known, keys, rows }, choose) {
   const [head, body] = [document.querySelector("#paste-table thead"), document.querySelector("#paste-table tbody")];
   const focused = document.activeElement?.id;
   const line = document.createElement("tr");
-  line.append(made("th", "Line"));
+  line.append(made("th", {}, "Line"));
   table.header.forEach((name, i) => {
     const select = document.createElement("select");
     select.id = `paste-column-${i}`;
@@ -233,9 +234,9 @@ function draw({ table, known, keys, rows }, choose) {
     select.add(new Option("– left out –", ""));
     for (const role of known) select.add(new Option(role.label, role.key, false, keys[i] === role.key));
     select.addEventListener("change", () => choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))));
-    const cell = made("th", "");
+    const cell = made("th", {}, "");
     cell.scope = "col";
-    cell.append(made("span", name || `column ${i + 1}`), select);
+    cell.append(made("span", {}, name || `column ${i + 1}`), select);
     line.append(cell);
   });
   head.replaceChildren(line);
@@ -243,7 +244,7 @@ function draw({ table, known, keys, rows }, choose) {
   const kept = new Set([...bad.slice(0, MOST_SHOWN), ...rows.slice(0, MOST_SHOWN)]);
   body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys)));
   if (kept.size < rows.length) {
-    const cell = made("td", `… and ${counted(rows.length - kept.size, "line")} more`);
+    const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
     cell.colSpan = table.header.length + 1;
     body.append(document.createElement("tr"));
     body.lastChild.append(cell);
@@ -254,21 +255,15 @@ function draw({ table, known, keys, rows }, choose) {
 function drawn(row, header, keys) {
   const line = document.createElement("tr");
   line.className = row.left ? "left" : row.faults.length ? "faulty" : "";
-  const number = made("th", String(row.line));
+  const number = made("th", {}, String(row.line));
   number.scope = "row";
-  if (row.left) number.append(made("small", ` ${row.left}`));
+  if (row.left) number.append(made("small", {}, ` ${row.left}`));
   line.append(number);
   header.forEach((_, i) => {
-    const cell = made("td", row.shows[i] ?? "");
+    const cell = made("td", {}, row.shows[i] ?? "");
     if (!keys[i]) cell.className = "unused";
     if (row.faults.some((each) => each.i === i)) cell.className = "beyond";
     line.append(cell);
   });
   return line;
-}
-
-function made(tag, text) {
-  const element = document.createElement(tag);
-  element.textContent = text;
-  return element;
 }

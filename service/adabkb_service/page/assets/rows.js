@@ -1,6 +1,7 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered.
 
 import { StudyData } from "./data.js";
+import { made } from "./elements.js";
 import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
@@ -16,13 +17,6 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   if (group) input.dataset.group = group;
   if (isOptional) input.dataset.empty = "null";
   return input;
-}
-
-/** Text in an element. */
-function made(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
 }
 
 function begin(row) {
