@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from openpyxl import Workbook
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.page.studies import checked
 from tests.page.tabs import PHONE, REFUSALS, accessible, tab
@@ -161,6 +161,35 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
     ]
     told = [each["payload"]["reason"] for each in events(api, "suzuki") if each["kind"] == "corrected"]
     assert told[2:] == ["read again", None, "wrong flask"]
+
+
+def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    """A result comes, and while the table is read for it somebody begins to edit a row."""
+    filled(api)
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki")
+        edit = page.get_by_role("button", name="Edit result 1")
+        expect(edit).to_be_visible()
+        page.evaluate("document.addEventListener('htmx:afterRequest', () => { window.isAnswered = true; })")
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/studies/suzuki/results*", hold)
+        with page.expect_request("**/studies/suzuki/results*"):
+            checked(api.post("/v1/studies/suzuki/observe", json={"trial": 6, "value": 64.0}))
+        edit.click()
+        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value.fill("51")
+        held[0].continue_()
+        page.wait_for_function("window.isAnswered")
+        expect(value).to_have_value("51")
+        page.unroute("**/studies/suzuki/results*")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("button", name="Edit result 7")).to_be_visible()
 
 
 def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
 let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
+let isStale = false; // whether the table has changed since, and still has to be read
 
 /** An input in a cell or below the row, which belongs to the form. */
 function field(name, label, value, { group, isOptional = false } = {}) {
@@ -47,7 +48,7 @@ function begin(row) {
   problem.setAttribute("role", "alert");
   const save = made("button", { type: "submit", className: "primary", textContent: told ? "Save the correction" : "Save the result" });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
-  cancel.addEventListener("click", end);
+  cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
   row.classList.add("editing");
@@ -70,6 +71,17 @@ function end() {
   row.querySelector("[data-edit]").focus();
 }
 
+/** Show the row as it was, and then what the table has become. */
+function leave() {
+  end();
+  if (isStale) readAnew();
+}
+
+function readAnew() {
+  isStale = false;
+  document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("#rows [data-edit]");
   if (button) begin(button.closest("tr"));
@@ -81,17 +93,21 @@ document.addEventListener("dblclick", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && editor && event.target.closest("#rows")) end();
+  if (event.key === "Escape" && editor && event.target.closest("#rows")) leave();
 });
 
-// While a row is edited, the table stays as it is; afterwards it is read anew.
-document.addEventListener("htmx:beforeRequest", (event) => {
-  if (editor && event.detail.elt.id === "rows") event.preventDefault();
-});
+// While a row is edited, the table stays as it is, also if it was being read; afterwards it is read anew.
+for (const name of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
+  document.addEventListener(name, (event) => {
+    if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
+    isStale = true;
+    event.preventDefault();
+  });
+}
 document.body.addEventListener("study-changed", (event) => {
   if (event.detail?.isFollowed) return;
   end();
-  document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+  readAnew();
 });
 
 const form = document.getElementById("paste-form"); // who may only read has none
