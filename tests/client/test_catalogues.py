@@ -113,7 +113,7 @@ def test_figures_are_of_the_other_parameters(client: Client) -> None:
 
 def test_the_server_says_which_row_of_a_table_is_wrong(client: Client) -> None:
     study = client.create_study("wrong", {"molecule": made(4)}, direction="maximize")
-    with pytest.raises(Invalid, match=r"catalogues\.molecule: line 3 names 'm3'"):
+    with pytest.raises(Invalid, match=r"catalogues\.molecule\.add: line 3 names 'm3'"):
         study.change_catalogue("molecule", add=Catalogue(["m9", "m3"], {"size": [1, 2], "charge": [0, 0]}))
 
 

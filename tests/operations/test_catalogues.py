@@ -130,8 +130,8 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"withdraw": ["m99"]}, "withdraw has 'm99', which is no row"),
-        ({"restore": ["m99"]}, "restore has 'm99', which is no row"),
+        ({"withdraw": ["m99"]}, "has 'm99', which is no row"),
+        ({"restore": ["m99"]}, "has 'm99', which is no row"),
         ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
         ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
@@ -142,7 +142,9 @@ def test_a_change_that_makes_no_sense_changes_nothing(running: Service, fields: 
     before = get(running, "s")
     with pytest.raises(Invalid) as refused:
         changed(running, **fields)
-    assert words in str(refused.value.errors[0].detail)
+    (fault,) = refused.value.errors
+    assert words in str(fault.detail)
+    assert fault.pointer == f"/catalogues/molecule/{next(iter(fields))}"
     assert get(running, "s") == before
 
 

@@ -8,7 +8,7 @@ import httpx
 from playwright.sync_api import Browser, expect
 
 from tests.page.studies import checked
-from tests.page.tabs import accessible, drawn, tab
+from tests.page.tabs import REFUSALS, accessible, drawn, tab
 
 DYES = [f"dye {number}" for number in range(40)]
 DYE: dict[str, Any] = {
@@ -54,3 +54,35 @@ def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site:
             page.locator(f"#{chart}").scroll_into_view_if_needed()
         expect(page.get_by_text("The rows of a table have no order to draw them in")).to_have_count(3)
         expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
+
+
+def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api: httpx.Client) -> None:
+    create(api, "stock", DYE)
+
+    def rows() -> tuple[int, int]:
+        (parameter,) = checked(api.get("/v1/studies/stock"))["parameters"]
+        return parameter["rows"], parameter["withdrawn"]
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/stock")
+        page.get_by_role("button", name="Rows of dye").click()
+        dialog = page.get_by_role("dialog", name="Rows of dye")
+        expect(dialog).to_contain_text("dye,size")
+        assert accessible(page) == []
+        dialog.get_by_label("Rows to withdraw").fill("dye 7\ndye 99\n")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("Rows to withdraw: has 'dye 99', which is no row")
+        expect(dialog.get_by_label("Rows to withdraw")).to_be_focused()
+        assert rows() == (40, 0)
+        dialog.get_by_label("Rows to withdraw").fill("dye 7\n")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(page.locator("#definition")).to_contain_text("one of 40 rows, 1 of them withdrawn")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#definition")).to_contain_text("one of 40 rows;")
+        page.get_by_role("button", name="Rows of dye").click()
+        dialog.get_by_label("Rows to add").fill("dye;size\nnew one;3,5")
+        dialog.get_by_label("Rows to withdraw").fill("dye 7")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(page.locator("#definition")).to_contain_text("one of 41 rows, 1 of them withdrawn")
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    assert rows() == (41, 1)

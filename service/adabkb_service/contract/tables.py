@@ -74,7 +74,8 @@ def with_changes(
     """Stored parameters after changes of their tables, by name.
 
     Raises:
-        PydanticCustomError: a change does not go with its table.
+        PydanticCustomError: a change does not go with its table; ``part`` of its context says which part of the
+            change, ``add`` if there is none.
     """
     found = []
     for each in parameters:
@@ -140,7 +141,9 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     for field, rows in (("withdraw", change.get("withdraw", ())), ("restore", change.get("restore", ()))):
         for name in rows:
             if name not in before.numbered:
-                raise PydanticCustomError("catalogue", "{what}", {"what": f"{field} has {name!r}, which is no row"})
+                raise PydanticCustomError(
+                    "catalogue", "has {name}, which is no row", {"name": repr(name), "part": field}
+                )
     withdrawn |= set(change.get("withdraw", ()))
     withdrawn -= set(change.get("restore", ()))
     return table(names, before.columns, numbers, sorted(withdrawn), digest)

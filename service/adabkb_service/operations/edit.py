@@ -115,7 +115,8 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
             try:
                 (after,) = with_changes([before[name]], {name: change})
             except PydanticCustomError as error:
-                faults.append(FieldError(pointer, error.message(), error.type))
+                part = (error.context or {}).get("part", "add")
+                faults.append(FieldError(f"{pointer}/{part}", error.message(), error.type))
             else:
                 if not are_alike(before[name], after):
                     found[name] = change

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
 
 from pydantic import MISSING
 
@@ -73,6 +75,13 @@ def _values(parameter: Parameter) -> str:
 def _described(parameter: CategoricalParameter) -> str:
     """What describes the choices of a parameter; empty if nothing does."""
     return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
+
+
+def heads(parameter: CatalogueParameter) -> str:
+    """The line of heads of a catalogue's table; the first one is that of the names, and may be any."""
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow([parameter.name, *(parameter.columns or ())])
+    return text.getvalue()
 
 
 def _named(columns: Sequence[str]) -> str:

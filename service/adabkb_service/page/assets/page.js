@@ -3,6 +3,7 @@
 // A form or a button with data-api="METHOD path" sends its fields (or data-body); data-action names what follows.
 
 import { call, reachable, root } from "./calls.js";
+import { reversed } from "./catalogue.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
 import { span, tellTimes } from "./words.js";
@@ -34,6 +35,7 @@ const ACTIONS = {
   amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
   words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  catalogue: { says: () => "The catalogue is changed.", undo: (_, { catalogues }) => reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } }, goto: stay },
   note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   widen: { says: () => "The range is wider from now on.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },

@@ -1,6 +1,7 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
 import { AssessmentPanel } from "./assessment.js";
+import { takeRows } from "./catalogue.js";
 import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
@@ -101,6 +102,7 @@ contextual?.addEventListener("submit", async (event) => {
 
 const words = document.getElementById("words-form");
 if (words) takeWords(words, data);
+for (const form of document.querySelectorAll("form[data-catalogue]")) takeRows(form);
 
 let settling = null;
 let listing = null;
