@@ -202,7 +202,7 @@ def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
 
 
 def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> None:
-    space = {
+    space: dict[str, dict[str, Any]] = {
         "heat": {"kind": "float", "low": 20, "high": 120, "unit": "°C", "label": "Oil bath"},
         "count": {"kind": "int", "low": 1, "high": 9, "unit": "mg"},
         "size": {"kind": "ordinal", "values": [1, 2], "unit": "nm"},
