@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
 from adabkb_service.inference.messages import Ask as Question
@@ -22,11 +24,12 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
+from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
 from tests.conftest import on_either
 from tests.inference.rounds import rounds
 from tests.operations.conftest import SYSTEMS, definition
-from tests.operations.verbs import Ask, Value, observe, suggest
+from tests.operations.verbs import Ask, Value, change, observe, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
     "figures": (),
@@ -116,6 +119,23 @@ def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
     assert answers(snapshot) == before
     assert answers(model) != before
     assert {name for name in QUESTIONS if name not in ASKED} == {"front", "recommended_within", "stored"}
+
+
+def test_a_model_knows_its_table_whatever_the_process_has_dropped(running: Service, database: Database) -> None:
+    dyes = {"name": "dye", "kind": "catalogue", "table": "dye,size\na,1\nb,2\nc,3"}
+    create(running, definition(parameters=[dyes]))
+    body = PatchStudyBody.model_validate({"catalogues": {"dye": {"withdraw": ["b"]}}})
+    change(running, "s", body.changes())
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    model = start(study, log[0])
+    many = "x" * 10_000_000
+    for number in range(30):  # more than a process keeps
+        keep(Pieces(many, ({"add": str(number)},)))
+    model.fold(log)
+    (axis,) = model.definition.space().axes
+    assert isinstance(axis, CatalogueAxis)
+    assert (axis.choices, [axis.offers(name) for name in "abc"]) == (("a", "b", "c"), [True, False, True])
 
 
 def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Service, database: Database) -> None:

@@ -14,6 +14,7 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import list_events
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
+from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
@@ -214,3 +215,14 @@ def test_a_table_is_named_by_nobody_but_the_server(running: Service) -> None:
     with pytest.raises(ValidationError, match="give the table itself"):
         definition(id="t", parameters=[known])
     assert get(running, "s") == change(running, "s", {"parameters": [known]}).view
+
+
+def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) -> None:
+    study(running, 20)
+    evaluated(running, 2)
+    many = "x" * 10_000_000
+    for number in range(30):  # more than a process keeps
+        keep(Pieces(many, ({"add": str(number)},)))
+    changed(running, withdraw=["m3"])
+    assert "m3" not in evaluated(running, 2)
+    assert get(running, "s").parameters[0].model_dump()["withdrawn"] == 1

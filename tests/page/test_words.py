@@ -49,13 +49,15 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
     assert study["lease_seconds"] == 5400
 
 
+WORDS = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100, "digits": 1}}
+
+
 def worded(api: httpx.Client, study: str) -> None:
     parameters = [
         {"name": "t", "kind": "float", "low": 0, "high": 1, "unit": "h"},
         {"name": "s", "kind": "int", "low": 1, "high": 9},
     ]
-    words = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100, "digits": 1}}
-    definition = {"id": study, "direction": "maximize", "parameters": parameters, "seed": 1, "quantities": words}
+    definition = {"id": study, "direction": "maximize", "parameters": parameters, "seed": 1, "quantities": WORDS}
     checked(api.post("/v1/studies", json=definition))
     for _ in range(8):
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={}))["trials"]
@@ -81,6 +83,16 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         bands = [[float(cell) for cell in line.split(",")[-2:]] for line in lines[1:]]
         assert all(0 <= low <= high <= 100 for low, high in bands)
         assert max(high for _, high in bands) == 100
+        narrower = {"quantities": {"value": {"unit": "%", "low": 95, "high": 99}}}
+        checked(api.patch("/v1/studies/reading", json=narrower))
+        page.reload()
+        drawn(page, "partition")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save Partition of the space as CSV").click()
+        heads, *cells = (line.split(",") for line in download.value.path().read_text("utf-8-sig").splitlines())
+        means = [float(cell[heads.index("mean")]) for cell in cells]
+        assert (min(means), max(means)) == (95, 99)
+        checked(api.patch("/v1/studies/reading", json={"quantities": WORDS}))
         page.goto("/studies/reading/trials/9")
         interval = page.locator("#why").get_by_text("between").inner_text()
         assert float(re.findall(r"[\d.]+", interval)[-1]) <= 100

@@ -58,6 +58,7 @@ class InfoAnswer(StatusAnswer):
     constraints: NotRequired[list[str]]
     mixtures: NotRequired[list[dict[str, Any]]]
     metrics: NotRequired[list[str]]
+    quantities: NotRequired[dict[str, Any]]
     outcome_constraints: NotRequired[list[dict[str, Any]]]
     prior: NotRequired[dict[str, Any]]
     budget: NotRequired[int | dict[str, float]]
@@ -236,6 +237,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         constraints=list(study.constraints),
         mixtures=list(study.mixtures),
         metrics=list(study.metrics),
+        quantities=study.quantities,
         outcome_constraints=list(study.outcome_constraints),
         prior=study.prior,
         budget=study.budget,

@@ -68,6 +68,10 @@ class Changing:
             list[definition.Mixture] | None,
             Field(description="shares of a whole, such as the components of a formula, which sum to a total"),
         ] = None,
+        quantities: Annotated[
+            dict[str, definition.Quantity] | None,
+            Field(description="units, names and natural bounds of what results measure: of value, and of metrics"),
+        ] = None,
         budget: Annotated[definition.Count | None, Field(description="evaluations at most; no limit if absent")] = None,
         noise_std: Annotated[
             definition.Positive | None,
@@ -105,6 +109,7 @@ class Changing:
             "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
             "constraints": constraints,
             "mixtures": mixtures and [each.given() for each in mixtures],
+            "quantities": quantities and {name: each.given() for name, each in quantities.items()},
             "budget": budget,
             "noise_std": noise_std,
             "tolerance": tolerance,

@@ -35,7 +35,19 @@ class Part(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-class FloatParameter(Part):
+class ParameterPart(Part):
+    """What parameters of all kinds have."""
+
+    unit: Annotated[str | None, Field(description="such as °C, for people")] = None
+    label: Annotated[str | None, Field(description="what people read in place of the name")] = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Unit and label, as the client takes them."""
+        return {"unit": self.unit, "label": self.label}
+
+
+class FloatParameter(ParameterPart):
     """A real number from low to high."""
 
     kind: Literal["float"]
@@ -52,7 +64,14 @@ class FloatParameter(Part):
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
         return Float(
-            self.low, self.high, self.log, self.step, periodic=self.periodic, context=self.context, when=self.when
+            self.low,
+            self.high,
+            self.log,
+            self.step,
+            periodic=self.periodic,
+            context=self.context,
+            when=self.when,
+            **self.words,
         )
 
 
@@ -65,7 +84,7 @@ class Mixture(Part):
     least: Annotated[float, Field(ge=0, allow_inf_nan=False, description="each is 0, or at least this")] = 0.0
 
 
-class IntParameter(Part):
+class IntParameter(ParameterPart):
     """A whole number from low to high."""
 
     kind: Literal["int"]
@@ -78,10 +97,10 @@ class IntParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when)
+        return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when, **self.words)
 
 
-class OrdinalParameter(Part):
+class OrdinalParameter(ParameterPart):
     """One of some values in a meaningful order."""
 
     kind: Literal["ordinal"]
@@ -91,10 +110,10 @@ class OrdinalParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Ordinal(self.values, context=self.context, when=self.when)
+        return Ordinal(self.values, context=self.context, when=self.when, **self.words)
 
 
-class CategoricalParameter(Part):
+class CategoricalParameter(ParameterPart):
     """One of some choices without an order."""
 
     kind: Literal["categorical"]
@@ -108,10 +127,12 @@ class CategoricalParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Categorical(self.choices, descriptors=self.descriptors, context=self.context, when=self.when)
+        return Categorical(
+            self.choices, descriptors=self.descriptors, context=self.context, when=self.when, **self.words
+        )
 
 
-class CatalogueParameter(Part):
+class CatalogueParameter(ParameterPart):
     """One of the rows of a table, by its name. No point is suggested twice, unless noise is declared."""
 
     kind: Literal["catalogue"]
@@ -123,10 +144,10 @@ class CatalogueParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Catalogue(self.rows, self.descriptors)
+        return Catalogue(self.rows, self.descriptors, **self.words)
 
 
-class BoolParameter(Part):
+class BoolParameter(ParameterPart):
     """True or false."""
 
     kind: Literal["bool"]
@@ -135,10 +156,10 @@ class BoolParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Bool(context=self.context, when=self.when)
+        return Bool(context=self.context, when=self.when, **self.words)
 
 
-class FixedParameter(Part):
+class FixedParameter(ParameterPart):
     """A value that every trial has."""
 
     kind: Literal["fixed"]
@@ -147,7 +168,9 @@ class FixedParameter(Part):
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Fixed(self.value if not isinstance(self.value, list) else tuple(self.value), when=self.when)
+        return Fixed(
+            self.value if not isinstance(self.value, list) else tuple(self.value), when=self.when, **self.words
+        )
 
 
 Parameter = Annotated[
@@ -170,6 +193,16 @@ class Objective(Part):
     metric: str
     direction: Literal["minimize", "maximize"]
     reference: Annotated[Number | None, Field(description="results worse than this do not matter")] = None
+
+
+class Quantity(Part):
+    """How people write what a result measures, and its natural bounds. Results beyond these are refused."""
+
+    label: Annotated[str | None, Field(description="its name, such as Yield")] = None
+    unit: Annotated[str | None, Field(description="such as %")] = None
+    digits: Annotated[int | None, Field(ge=0, le=10, description="after the decimal point")] = None
+    low: Annotated[Number | None, Field(description="the least value that it can have")] = None
+    high: Annotated[Number | None, Field(description="the largest value that it can have")] = None
 
 
 class OutcomeConstraint(Part):

@@ -74,6 +74,7 @@ def _definition(info: StudyInfo) -> str:
         "Constraints": list(info.constraints),
         "Mixtures": list(info.mixtures),
         "Metrics": list(info.metrics),
+        "Quantities": info.quantities,
         "Outcome constraints": list(info.outcome_constraints),
         "Stop": info.stop,
         "Early stopping": info.early_stopping,
@@ -87,7 +88,8 @@ def _definition(info: StudyInfo) -> str:
 def _range(parameter: Mapping[str, Any]) -> Any:
     if "low" in parameter:
         scale = " on a log scale" if parameter.get("scale") == "log" else ""
-        return f"{parameter['low']} to {parameter['high']}{scale}"
+        unit = f" {parameter['unit']}" if parameter.get("unit") else ""
+        return f"{parameter['low']:.9g} to {parameter['high']:.9g}{unit}{scale}"
     if parameter["kind"] == "catalogue":
         return f"one of {parameter['rows']} rows"
     return parameter.get("values", parameter.get("choices", parameter.get("value", [True, False])))

@@ -21,6 +21,7 @@ from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
+from adabkb_service.storage.catalogues import Pieces, held
 from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
@@ -66,6 +67,8 @@ class Model:
     """The dictionary as stored; None if it must be read."""
     diverged: list[int] = field(default_factory=list)
     """Trials whose point, decided on again, came out different from what the log says was handed out."""
+    tables: tuple[Pieces, ...] = ()
+    """Those of its catalogue, which an edit changes."""
 
     @property
     def sign(self) -> float:
@@ -228,7 +231,8 @@ class Model:
 
     def _edit(self, event: EventRow) -> None:
         """The definition and the dataset after an edit of the space."""
-        self.definition = definition_of(edited(self.definition.model_dump(mode="json"), event.payload))
+        stored = edited(self.definition.model_dump(mode="json"), event.payload)
+        self.definition, self.tables = definition_of(stored), held(stored)
         self.dataset.move_to(self.definition.space())
 
     def _apply_to_engine(self, event: EventRow) -> None:

@@ -13,6 +13,7 @@ from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
+from adabkb_service.storage.catalogues import held
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 
@@ -24,7 +25,8 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
         created: the event of its creation, which has its space as it was then, and what is known of older studies;
             None where neither matters, as before its first suggestion.
     """
-    definition = definition_of(study.definition if created is None else first_stored(created.payload["definition"]))
+    stored = study.definition if created is None else first_stored(created.payload["definition"])
+    definition = definition_of(stored)
     space, config = definition.space(), _config(definition, created)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
@@ -38,6 +40,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )
+    model.tables = held(stored)
     model.has_folded = study.model is None
     return model
 

@@ -122,11 +122,12 @@ def write(
 
 
 def size_of(model: Model) -> int:
-    """Bytes of a model, about: its arrays, those of the points decided on ahead, its cells and its dataset."""
+    """Bytes of a model, about: arrays, also those of the points decided on ahead, cells, dataset and tables."""
     states = [model.state, *(decision.state for decision in model.decided)]
     arrays = sum(array.nbytes for array in _arrays(states, set()))
     results = len(model.dataset.results) + len(model.dataset.awaited)
-    return arrays + results * BYTES_PER_RESULT + sys.getsizeof(model.cells) + 100 * len(model.cells)
+    tables = sum(pieces.size for pieces in model.tables)
+    return arrays + results * BYTES_PER_RESULT + sys.getsizeof(model.cells) + 100 * len(model.cells) + tables
 
 
 def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 from sqlalchemy import Connection, bindparam, select
@@ -56,12 +57,14 @@ class Pieces:
 
 _guard = Lock()
 _known: LRUCache[str, Pieces] = LRUCache(KEPT, getsizeof=lambda pieces: pieces.size)
+_held: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
+"""Those that somebody holds, whether they are kept or not."""
 
 
 def keep(pieces: Pieces) -> str:
     """Keep what a digest stands for, and return the digest."""
     with _guard:
-        _known[pieces.digest] = pieces
+        _known[pieces.digest] = _held[pieces.digest] = pieces
     return pieces.digest
 
 
@@ -69,18 +72,35 @@ def pieces_of(digest: str) -> Pieces:
     """What a digest stands for.
 
     Raises:
-        LookupError: it is not kept.
+        LookupError: it is not kept, and nobody holds it.
     """
     with _guard:
-        return _known[digest]
+        return _known.get(digest) or _held[digest]
+
+
+def are_kept(definition: Mapping[str, Any]) -> bool:
+    """Whether the tables that a study's stored definition names are kept; they count as used just now."""
+    with _guard:
+        return all(_known.get(digest) for digest in _named(definition))
+
+
+def held(definition: Mapping[str, Any]) -> tuple[Pieces, ...]:
+    """The tables that a study's stored definition names: ``pieces_of`` finds them as long as they are held.
+
+    Raises:
+        LookupError: one is not kept.
+    """
+    return tuple(map(pieces_of, _named(definition)))
+
+
+def _named(definition: Mapping[str, Any]) -> list[str]:
+    """The digests of the tables."""
+    return [each["digest"] for each in definition.get("parameters", ()) if each.get("digest")]
 
 
 def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -> None:
     """Keep the tables that a study's stored definition names."""
-    wanted = [each["digest"] for each in definition.get("parameters", ()) if "digest" in each]
-    with _guard:
-        missing = [digest for digest in wanted if digest not in _known]
-    if not missing:
+    if are_kept(definition):
         return
     tables: dict[str, Pieces] = {}
     for kind, payload in connection.execute(_LOG, {"study": study_id}):

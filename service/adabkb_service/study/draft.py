@@ -19,7 +19,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
+from adabkb_service.storage import catalogues, events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage.rows import (
     EventKind,
     EventRow,
@@ -66,6 +66,8 @@ class Draft:
         """The space of a definition."""
         self._open = ExitStack()
         self._connection: Connection | None = None
+        if not catalogues.are_kept(self.study.definition):
+            catalogues.read(self.connection, self.study.id, self.study.definition)
 
     @property
     def connection(self) -> Connection:

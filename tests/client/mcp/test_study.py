@@ -201,6 +201,40 @@ def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     asyncio.run(session())
 
 
+def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> None:
+    space: dict[str, dict[str, Any]] = {
+        "heat": {"kind": "float", "low": 20, "high": 120, "unit": "°C", "label": "Oil bath"},
+        "count": {"kind": "int", "low": 1, "high": 9, "unit": "mg"},
+        "size": {"kind": "ordinal", "values": [1, 2], "unit": "nm"},
+        "solvent": {"kind": "categorical", "choices": ["w", "e"], "label": "Solvent"},
+        "stirred": {"kind": "bool", "label": "Is stirred"},
+        "mass": {"kind": "fixed", "value": 2.5, "unit": "g"},
+        "dye": {"kind": "catalogue", "rows": ["a", "b"], "descriptors": {"size": [1, 2]}, "label": "Dye"},
+    }
+    quantities = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100, "digits": 1}}
+
+    async def session() -> None:
+        async with over_stdio(server) as agent:
+            study = await agent.call(
+                "create_study", study="s", parameters=space, direction="maximize", quantities=quantities
+            )
+            words = {
+                each["name"]: {word: each[word] for word in ("unit", "label") if word in each}
+                for each in study["parameters"]
+            }
+            assert words == {
+                name: {word: given[word] for word in ("unit", "label") if word in given}
+                for name, given in space.items()
+            }
+            assert study["quantities"] == quantities
+            [trial] = (await agent.call("suggest", study="s"))["trials"]
+            refusal = await agent.refusal("observe", study="s", trial=trial["trial"], value=824)
+            assert "above 100 %" in refusal
+            assert "20 to 120 °C" in await agent.read("adabkb://studies/s/report")
+
+    asyncio.run(session())
+
+
 def test_the_example_runs_a_whole_study(server: str) -> None:
     output = finish(start("examples/mcp_study.py", ADABKB_URL=server))
     assert output.count("\ntrial ") == 9

@@ -129,8 +129,10 @@ export class StudyData {
     return this.once("assessment", () => call("GET", `${this.api}/assessment`));
   }
 
-  cells() {
-    return this.once(`cells ${this.shown()}`, () => listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS));
+  async cells() {
+    const found = await this.once(`cells ${this.shown()}`, () => listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS));
+    const { quantity } = await this.study();
+    return { ...found, items: found.items.map((cell) => cut(cell, quantity)) };
   }
 
   async slice(names) {
