@@ -39,6 +39,7 @@ from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
 from tests.chaos import __main__ as chaos_run
 from tests.docs import http_reference as http_calls
+from tests.docs import services as other_services
 
 STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -140,6 +141,12 @@ def left_out() -> str:
 def comparison() -> str:
     """Ours beside others in a few numbers, from the committed results."""
     return quality_report.comparison(quality_store.load(RESULTS / "quality.json"))
+
+
+def services() -> str:
+    """This service beside others, each cell with its source."""
+    found = other_services.load()
+    return markdown(["", *found.services.values()], found.rows())
 
 
 def against_tpe() -> str:
@@ -291,6 +298,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("telemetry.md", metrics),
     "http-reference": ("reference/http.md", http_reference),
     "comparison": ("../README.md", comparison),
+    "services": ("comparison.md", services),
     "comparison-for-optuna": ("coming-from/optuna.md", comparison),
     "against-tpe": ("coming-from/optuna.md", against_tpe),
     "speed": ("benchmarks.md", speed),

@@ -15,8 +15,8 @@ from adabkb_service.page.site import FOLDER
 from tests.page.tabs import DESKTOP, PHONE, accessible, tab
 from tests.servers import server_on
 
-TYPICAL = ("index.html", "systems.html", "guides/noise.html")
-"""Pages of each kind: a start, a reference with tables, a guide with code."""
+TYPICAL = ("index.html", "systems.html", "guides/noise.html", "comparison.html")
+"""Pages of each kind: a start, a reference with tables, a guide with code, a table that scrolls."""
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
