@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
+
+import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._async_study import AsyncStudy
 from adabkb_client._calls import naming_settings
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._http.connection import OutboxFolder, Settings, server_at, settings
+from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._models import Deletion, Direction
@@ -28,6 +31,10 @@ class AsyncClient:
         timeout: seconds to wait for an answer.
         retry_for: seconds for which a call is repeated while the server is away or busy.
         outbox: the folder that keeps results while the server is away; False keeps none.
+        headers: sent with each request.
+        verify: whom to trust over https.
+        proxy: address of a proxy.
+        http_client: an ``httpx.AsyncClient`` of your own, in place of ``verify`` and ``proxy``. You close it.
     """
 
     def __init__(
@@ -38,8 +45,13 @@ class AsyncClient:
         timeout: float = 60.0,
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
+        http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._connect(settings(server_at(url), token, timeout, retry_for, outbox))
+        at = server_at(url)
+        self._connect(settings(at, token, timeout, retry_for, outbox, headers, verify, proxy, http_client))
 
     @classmethod
     async def local(
@@ -60,6 +72,24 @@ class AsyncClient:
         self._transport = AsyncTransport(settings)
         self.outbox = settings.outbox
         """The results that wait for this server on this machine."""
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a client with the same connections and other options, such as for a single call.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of this client.
+        """
+        derived = copy(self)
+        derived._transport = self._transport.with_options(timeout, retry_for, headers)
+        return derived
 
     @property
     def url(self) -> str:

@@ -1,7 +1,7 @@
 """The calls of a study, each of which is awaited; ``_async_study.py`` has what is built on them."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.async_transport import AsyncTransport
@@ -14,11 +14,14 @@ T = TypeVar("T")
 
 def awaited(
     steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
+    *,
+    has_files: bool = False,
 ) -> Callable[Concatenate["AsyncStudyResource", P], Coroutine[Any, Any, T]]:
-    """Make a method of a procedure, with its arguments and its docstring."""
+    """Make a method of a procedure, with its arguments and its docstring; one that reads files does so in threads."""
 
     async def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._transport.perform(steps(self._calls, *args, **kwargs))
+        perform = self._transport.perform_in_threads if has_files else self._transport.perform
+        return await perform(steps(self._calls, *args, **kwargs))
 
     documented(method, steps)
     return method
@@ -46,6 +49,22 @@ class AsyncStudyResource:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of the client.
+        """
+        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
 
     info = awaited(StudyCalls.info)
     best = awaited(StudyCalls.best)
@@ -84,7 +103,7 @@ class AsyncStudyResource:
     correct = awaited(StudyCalls.correct)
     exclude = awaited(StudyCalls.exclude)
     include = awaited(StudyCalls.include)
-    import_results = awaited(StudyCalls.import_results)
+    import_results = awaited(StudyCalls.import_results, has_files=True)
     recommendation = awaited(StudyCalls.recommendation)
     front = awaited(StudyCalls.front)
     predict = awaited(StudyCalls.predict)

@@ -1,13 +1,16 @@
 """The entry point: a connection to a server and its studies."""
 
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
 
+import httpx
+
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import naming_settings
-from adabkb_client._http.connection import OutboxFolder, Settings, server_at, settings
+from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Transport
@@ -30,9 +33,16 @@ class Client:
             only 5 for a server that has never answered, so that a wrong address is noticed soon.
         outbox: the folder that keeps results while the server is away; else the environment's ADABKB_OUTBOX, else a
             folder of the platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
+        headers: sent with each request, such as those that a gateway asks for.
+        verify: whom to trust over https: the path of a file or folder with the certificates of your authority (PEM),
+            or an ``ssl.SSLContext``. True: what httpx trusts, or SSL_CERT_FILE. False checks nothing.
+        proxy: address of a proxy, perhaps with a user and a password; else HTTPS_PROXY and its kin say.
+        http_client: an ``httpx.Client`` of your own, in place of ``verify`` and ``proxy``. You close it.
 
     Raises:
-        TypeError, ValueError: the token cannot be sent, or the address has no scheme. No error shows a token.
+        TypeError, ValueError: the token or a header cannot be sent, the address has no scheme, or arguments exclude
+            each other. No error shows a token or a header's value.
+        OSError: ``verify`` names no certificates.
         httpx.InvalidURL: it is no address for another reason.
     """
 
@@ -44,8 +54,13 @@ class Client:
         timeout: float = 60.0,
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
+        http_client: httpx.Client | None = None,
     ) -> None:
-        self._connect(settings(server_at(url), token, timeout, retry_for, outbox))
+        at = server_at(url)
+        self._connect(settings(at, token, timeout, retry_for, outbox, headers, verify, proxy, http_client))
 
     @classmethod
     def local(
@@ -84,6 +99,24 @@ class Client:
         self.outbox = settings.outbox
         """The results that wait for this server on this machine."""
 
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a client with the same connections and other options, such as for a single call.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of this client.
+        """
+        derived = copy(self)
+        derived._transport = self._transport.with_options(timeout, retry_for, headers)
+        return derived
+
     @property
     def url(self) -> str:
         """The server's address; that of ``local`` is another one after each of its starts."""
@@ -102,7 +135,7 @@ class Client:
         self._transport.close()
 
     def deliver(self) -> Delivery:
-        """Send the results that were kept while the server was away, each once. Every call that succeeds does it too.
+        """Send the results that were kept while the server was away, each once. A call that succeeds does it too.
 
         Returns:
             The results that were sent, and those that the server refused, which are kept apart from now on.

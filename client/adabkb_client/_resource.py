@@ -1,7 +1,7 @@
 """The calls of a study, each of which blocks until it is answered; ``_study.py`` has what is built on them."""
 
-from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.transport import Transport
@@ -47,6 +47,22 @@ class StudyResource:
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of the client.
+        """
+        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
 
     info = performed(StudyCalls.info)
     best = performed(StudyCalls.best)

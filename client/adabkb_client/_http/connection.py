@@ -2,7 +2,9 @@
 
 import os
 import re
+import ssl
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +19,16 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 OutboxFolder = str | Path | Literal[False] | None
 """The folder of kept results; None for the default, False for none."""
-
+Verify = str | os.PathLike[str] | ssl.SSLContext | bool
+"""Which certificates of servers are trusted."""
 
 CONTROLS = {"\n": "the end of a line", "\r": "a carriage return", "\t": "a tab", "\0": "NUL"}
 """Characters that have no name in Unicode."""
 LONGEST_TOKEN = 8192
 """Characters. A longer header is refused by most servers and proxies."""
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+PROXY = re.compile(r"(?:https?|socks5h?)://[^/]")
 UNSENDABLE = re.compile(r"[^!-~]")
 """What a bearer token cannot have: spaces, line ends, control characters, and what is not ASCII."""
 
@@ -89,6 +95,24 @@ class Settings:
     timeout: float
     retry_for: float | None
     outbox: Outbox | None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify: Verify = True
+    proxy: str | None = field(default=None, repr=False)
+    http_client: httpx.Client | httpx.AsyncClient | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process makes connections of its own with.
+
+        Raises:
+            TypeError: it is of this process only.
+        """
+        given = {"http_client": self.http_client is not None, "verify": isinstance(self.verify, ssl.SSLContext)}
+        for name in (name for name, is_here in given.items() if is_here):
+            raise TypeError(
+                f"a client with a {name} of your own cannot be sent to another process; give verify the path of a "
+                "file with certificates, and proxy=... and headers=... in place of an http_client"
+            )
+        return vars(self)
 
 
 def server_at(url: str | None) -> RemoteServer:
@@ -97,12 +121,45 @@ def server_at(url: str | None) -> RemoteServer:
 
 
 def settings(
-    server: Server, token: str | None, timeout: float, retry_for: float | None, outbox: OutboxFolder
+    server: Server,
+    token: str | None,
+    timeout: float,
+    retry_for: float | None,
+    outbox: OutboxFolder,
+    headers: Mapping[str, str] | None = None,
+    verify: Verify = True,
+    proxy: str | None = None,
+    http_client: httpx.Client | httpx.AsyncClient | None = None,
 ) -> Settings:
     """Complete the arguments of a client by the environment: see ``Client``."""
+    if http_client is not None and (verify is not True or proxy is not None):
+        raise ValueError("verify and proxy are those of the http_client that is given: httpx.Client(verify=..., ...)")
+    _check_proxy(proxy)
     kept = None if outbox is False else Outbox(server.name, outbox)
     given = checked_token(token, "token") or checked_token(os.environ.get("ADABKB_TOKEN"), "ADABKB_TOKEN")
-    return Settings(server, given, timeout, retry_for, kept)
+    sent = checked_headers(headers or {})
+    return Settings(server, given, timeout, retry_for, kept, sent, verify, proxy, http_client)
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers that can be sent. No error shows a value, as it may be a secret.
+
+    Raises:
+        TypeError: a name or a value is no text.
+        ValueError: it has a character that a header cannot have.
+    """
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers must have texts by name, and header {name!r} has {type(value).__name__}")
+        if not HEADER.fullmatch(name) or not PRINTABLE.fullmatch(value):
+            raise ValueError(f"header {name!r} has a character that headers cannot have; use printable ASCII")
+    return dict(headers)
+
+
+def _check_proxy(proxy: str | None) -> None:
+    """Refuse what is no address of a proxy. The error does not show it, as it may have a password."""
+    if proxy is not None and not (isinstance(proxy, str) and PROXY.match(proxy)):
+        raise ValueError("proxy must be the address of one, such as http://proxy.example.org:3128")
 
 
 def checked_token(token: Any, name: str) -> str | None:

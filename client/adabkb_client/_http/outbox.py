@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote, unquote
 
@@ -28,6 +29,8 @@ from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailabl
 
 log = logging.getLogger("adabkb_client")
 
+LOOK_EVERY = 60.0
+"""Seconds until the folder is looked at again if it was empty: another process may have kept a result there."""
 REFUSED = "refused"
 """The folder, beside the results that wait, of those that the server has refused."""
 
@@ -98,6 +101,9 @@ class Outbox:
     def __init__(self, server: str, folder: str | Path | None = None) -> None:
         self.server = server.rstrip("/")
         self.folder = _root(folder) / quote(self.server, safe="")
+        self._kept: set[str] = set()
+        self._times_kept = 0
+        self._due_at = 0.0
 
     @classmethod
     def every(cls, folder: str | Path | None = None) -> list[Self]:
@@ -108,9 +114,21 @@ class Outbox:
             return []
         return [cls(unquote(name), folder) for name in names]
 
+    def is_due(self) -> bool:
+        """Whether to look for results that wait: one was kept here, or nobody has looked for a while."""
+        return monotonic() >= self._due_at
+
+    def has_kept(self, kept: KeptResult) -> bool:
+        """Whether a result was written by this object, without a look at the disk."""
+        return kept.name in self._kept
+
     def waiting(self) -> list[KeptResult]:
         """Return the results that wait for the server, oldest first."""
-        return [replace(kept, refusal=None) for kept in _read(self.folder)]
+        before, due_at = self._times_kept, monotonic() + LOOK_EVERY
+        found = [replace(kept, refusal=None) for kept in _read(self.folder)]
+        if not found and self._times_kept == before:
+            self._due_at = due_at
+        return found
 
     def refused(self) -> list[KeptResult]:
         """Return the results that the server has refused, oldest first."""
@@ -130,10 +148,14 @@ class Outbox:
         If that fails, log it.
         """
         said = None if error is None else str(error).partition("\n")[0]
+        self._kept.add(kept.name)
+        self._times_kept += 1
+        self._due_at = 0.0
         return self._written(replace(kept, last_error=said)) or self.holds(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Forget a result. If its file cannot be removed, log it."""
+        self._kept.discard(kept.name)
         try:
             self.file(kept).unlink(missing_ok=True)
         except OSError as error:

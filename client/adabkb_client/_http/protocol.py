@@ -5,6 +5,7 @@ server performs the call once, however often it is sent.
 """
 
 import logging
+import os
 import re
 import ssl
 import sys
@@ -60,10 +61,33 @@ def without_secrets(url: str) -> str:
     return _QUERY.sub("", _USER.sub("//", url, count=1))
 
 
+def trusted_certificates(verify: str | os.PathLike[str] | ssl.SSLContext | bool) -> ssl.SSLContext:
+    """Return what is trusted: see ``Client``.
+
+    Raises:
+        OSError: there is no such file or folder, or it has no certificates.
+    """
+    if isinstance(verify, ssl.SSLContext):
+        return verify
+    return _trusted_by_default() if verify is True else _trusted(verify)
+
+
 @cache
-def trusted_certificates() -> ssl.SSLContext:
-    """Return what httpx trusts by default. To load it takes longer than a call, so that it is done once a process."""
+def _trusted_by_default() -> ssl.SSLContext:
+    """To load it takes longer than a call, so that it is done once a process."""
     return httpx.create_ssl_context()
+
+
+def _trusted(verify: str | os.PathLike[str] | bool) -> ssl.SSLContext:
+    if isinstance(verify, bool):
+        return httpx.create_ssl_context(verify=verify)
+    try:
+        if os.path.isdir(verify):
+            return ssl.create_default_context(capath=verify)
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:
+        what = f"{os.fspath(verify)!r} has no certificates in PEM form ({error.strerror or error})"
+        raise type(error)(f"verify={what}; name the file of your authority's certificate") from None
 
 
 def accepted(response: httpx.Response, url: str) -> httpx.Response:
@@ -92,7 +116,8 @@ def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBErr
     if isinstance(tls, ssl.SSLCertVerificationError):
         return UnexpectedAnswer(
             f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf it is of an "
-            "authority of your own, name the file with the authority's certificate in SSL_CERT_FILE."
+            "authority of your own, name the file with the authority's certificate: Client(url, verify=...), or "
+            "SSL_CERT_FILE in the environment."
         )
     if tls is not None and tls.reason in NO_TLS:
         plain = url.replace("https://", "http://", 1)

@@ -8,14 +8,15 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeGuard, TypeVar
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
 
 from adabkb_client._calls import Call, Json, Listing, Steps
-from adabkb_client._http.connection import Settings
+from adabkb_client._http.connection import Settings, checked_headers
 from adabkb_client._http.outbox import Delivery, KeptResult, delivery
 from adabkb_client._http.protocol import (
     CONNECT_TIMEOUT,
@@ -45,12 +46,26 @@ class Exchange:
         self.outbox = settings.outbox
         self._settings = settings
         self._answered = False
-        self._http_options: dict[str, Any] = {
-            "headers": default_headers(settings.token),
-            "timeout": httpx.Timeout(settings.timeout, connect=CONNECT_TIMEOUT),
-            "verify": trusted_certificates(),
-            "auth": None if settings.token else settings.server.credentials,
-        }
+        self._is_ours = True
+        self._credentials = None if settings.token else settings.server.credentials
+
+    @property
+    def _http_options(self) -> dict[str, Any]:
+        """What a client of httpx takes that is ours."""
+        return {"verify": trusted_certificates(self._settings.verify), "proxy": self._settings.proxy}
+
+    def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
+        """Return the same connections with other settings; None leaves one as it is."""
+        now = self._settings
+        derived = object.__new__(type(self))
+        vars(derived).update(vars(self), _is_ours=False)
+        derived._settings = replace(
+            now,
+            timeout=now.timeout if timeout is None else timeout,
+            retry_for=now.retry_for if retry_for is None else retry_for,
+            headers={**now.headers, **checked_headers(headers or {})},
+        )
+        return derived
 
     def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
         """Pickle the settings: another process makes connections of its own."""
@@ -59,15 +74,26 @@ class Exchange:
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
         url = api_url(address, call.path)
         params = {name: value for name, value in call.params.items() if value is not None}
-        headers = trace_headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
+        headers = self._headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
+        timeout = self._timeout(call.wait)
         if call.body is None:
-            return http.build_request(call.method, url, params=params, headers=headers)
+            return http.build_request(call.method, url, params=params, headers=headers, timeout=timeout)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})
-        if not call.wait:
-            return http.build_request(call.method, url, content=encoded(call.body), headers=headers)
-        headers["Prefer"] = f"wait={math.ceil(call.wait)}"
-        timeout = httpx.Timeout(self._settings.timeout + call.wait, connect=CONNECT_TIMEOUT)
+        if call.wait:
+            headers["Prefer"] = f"wait={math.ceil(call.wait)}"
         return http.build_request(call.method, url, content=encoded(call.body), headers=headers, timeout=timeout)
+
+    def _headers(self) -> dict[str, str]:
+        return {**default_headers(self._settings.token), **trace_headers(), **self._settings.headers}
+
+    def _timeout(self, wait: float = 0.0) -> httpx.Timeout:
+        seconds = self._settings.timeout
+        return httpx.Timeout(seconds + wait, connect=min(CONNECT_TIMEOUT, seconds))
+
+    @property
+    def _auth(self) -> Any:
+        """As ``send`` of httpx takes it: credentials of the address go before those of a client of the program's."""
+        return self._credentials or httpx.USE_CLIENT_DEFAULT
 
     def _kept(self, call: Call) -> KeptResult | None:
         """Return the result that a call tells, if it is to be kept while the server is away."""
@@ -75,15 +101,8 @@ class Exchange:
             return None
         return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
 
-    def _retrying(self, call: Call, kept: KeptResult | None) -> dict[str, Any]:
+    def _retrying(self, patience: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
         """Return how to repeat a call, as tenacity takes it."""
-        patience = self._patience(call)
-
-        def on_failure(state: RetryCallState) -> None:
-            say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
-                self.outbox.keep(kept, state.outcome.exception() if state.outcome else None)
-
         return {
             "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
             "wait": partial(pause, patience),
@@ -121,19 +140,25 @@ class Exchange:
         if kept is None or self.outbox is None:
             return error
         if is_refusal(error):
-            self.outbox.remove(kept)
+            if self.outbox.has_kept(kept):
+                self.outbox.remove(kept)
             return error
         is_away = isinstance(error, ConnectionFailed | Unavailable)
-        if not ((is_away or self.outbox.holds(kept)) and self.outbox.keep(kept, error)):
+        was_away = self.outbox.has_kept(kept) and self.outbox.holds(kept)
+        if not ((is_away or was_away) and self.outbox.keep(kept, error)):
             return error
         return ResultKept(
             f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
             "and is sent when a client on this machine next reaches the server."
         )
 
-    def _succeeded(self, kept: KeptResult | None) -> None:
-        if kept is not None and self.outbox is not None:
-            self.outbox.remove(kept)
+    def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
+        """Whether a result was kept at an attempt that failed."""
+        return kept is not None and self.outbox is not None and self.outbox.has_kept(kept)
+
+    def _may_deliver(self) -> bool:
+        """Whether results may wait that can be sent now that the server answers."""
+        return self.outbox is not None and self.outbox.is_due()
 
 
 def api_url(address: str, path: str) -> str:
@@ -144,6 +169,11 @@ def api_url(address: str, path: str) -> str:
 def deleted_before(call: Call, state: RetryCallState) -> bool:
     """Whether an earlier attempt, whose answer was lost, may have deleted what is not found now."""
     return call.method == "DELETE" and state.attempt_number > 1
+
+
+def error_of(state: RetryCallState) -> BaseException | None:
+    """Return why an attempt has failed."""
+    return state.outcome.exception() if state.outcome else None
 
 
 def tell_of(delivered: Delivery) -> None:
@@ -157,12 +187,18 @@ class Transport(Exchange):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self._http = httpx.Client(**self._http_options)
+        given = settings.http_client
+        if given is not None and not isinstance(given, httpx.Client):
+            raise TypeError(f"http_client must be an httpx.Client, not {type(given).__name__}")
+        self._http = httpx.Client(**self._http_options) if given is None else given
         self._delivering = threading.Lock()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections that were made here."""
+        if not self._is_ours:
+            return
+        if self._settings.http_client is None:
+            self._http.close()
         self.server.close()
 
     def perform(self, steps: Steps[T]) -> T:
@@ -187,7 +223,8 @@ class Transport(Exchange):
         """Yield a document line by line, as the lines come; this is not repeated if the connection breaks."""
         address = self.server.address()
         try:
-            with self._http.stream("GET", api_url(address, path), headers=headers) as response:
+            url, sent = api_url(address, path), {**self._headers(), **headers}
+            with self._http.stream("GET", url, headers=sent, timeout=self._timeout(), auth=self._auth) as response:
                 if not response.is_success:
                     response.read()
                 yield from accepted(response, address).iter_lines()
@@ -204,12 +241,21 @@ class Transport(Exchange):
             answer = self._repeated(call, kept)
         except AdaBKBError as error:
             raise self._failed(kept, error) from None
-        self._succeeded(kept)
-        self._deliver_along()
+        if self.outbox is not None and self._is_kept(kept):
+            self.outbox.remove(kept)
+        if self._may_deliver():
+            self._deliver_along()
         return answer
 
     def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
-        for attempt in Retrying(**self._retrying(call, kept)):
+        patience = self._patience(call)
+
+        def on_failure(state: RetryCallState) -> None:
+            say_once(patience, state)
+            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+                self.outbox.keep(kept, error_of(state))
+
+        for attempt in Retrying(**self._retrying(patience, on_failure)):
             with attempt:
                 try:
                     return self._send(call)
@@ -222,7 +268,7 @@ class Transport(Exchange):
     def _send(self, call: Call) -> Json:
         address = self.server.address()
         try:
-            response = self._http.send(self._request(self._http, address, call))
+            response = self._http.send(self._request(self._http, address, call), auth=self._auth)
         except httpx.TransportError as error:
             raise self._unreachable(error, address) from error
         return self._read(call, response, address)
