@@ -42,16 +42,18 @@ class AsyncLeasedTrial(Leased):
     async def observe(
         self,
         value: SupportsFloat | None = None,
+        *,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
-        *,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return await self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        return await self._study.observe(
+            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+        )
 
     async def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""

@@ -61,16 +61,18 @@ class LeasedTrial(Leased):
     def observe(
         self,
         value: SupportsFloat | None = None,
+        *,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
-        *,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        return self._study.observe(
+            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+        )
 
     def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""

@@ -311,7 +311,7 @@ def test_export_is_text_in_the_format_asked_for(study: Study) -> None:
 
 def test_an_export_as_csv_has_the_parameters_and_result_of_each_trial(study: Study) -> None:
     trial = study.suggest()
-    study.observe(trial, 1.5, 0.25)
+    study.observe(trial, 1.5, std_error=0.25)
     study.add_result({"x": 0.25, "y": 20.0}, 2.5)
     failed = study.suggest()
     study.fail(failed, "no memory")
