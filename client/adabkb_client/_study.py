@@ -9,7 +9,7 @@ from adabkb_client._lease import LeasedTrial, exit_on_sigterm
 from adabkb_client._leased import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport
 from adabkb_client._resource import StudyResource
-from adabkb_client._run import run_state, worker
+from adabkb_client._run import run_state
 from adabkb_client._run.evaluation import Objective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
@@ -175,6 +175,8 @@ class Study(StudyResource):
             resources,
             context,
         )
+        from adabkb_client._run import worker  # noqa: PLC0415 (a run alone needs threads and processes)
+
         try:
             return worker.run(self, function, options)
         except Exception as error:
