@@ -106,7 +106,7 @@ else:
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*__all__, "errors", *(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [

@@ -50,6 +50,7 @@ SURFACE = """
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(adabkb_client.__all__) == sorted(SURFACE.split())
     assert all(hasattr(adabkb_client, name) for name in adabkb_client.__all__)
+    assert {name for name in dir(adabkb_client) if not name.startswith("_")} == {*SURFACE.split(), "errors"}
 
 
 def test_the_machinery_is_private() -> None:
