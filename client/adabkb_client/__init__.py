@@ -26,7 +26,7 @@ from adabkb_client._client import Client
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._importing.fitting import RowError
 from adabkb_client._importing.report import ImportedResult, ImportReport
-from adabkb_client._items import Items
+from adabkb_client._items import AsyncItems, Items
 from adabkb_client._lease import LeasedTrial
 from adabkb_client._models import (
     Access,
@@ -106,7 +106,7 @@ else:
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*__all__, "errors", *(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [
@@ -117,6 +117,7 @@ __all__ = [
     "AshaRule",
     "Assessment",
     "AsyncClient",
+    "AsyncItems",
     "AsyncLeasedTrial",
     "AsyncStudy",
     "BatchItem",

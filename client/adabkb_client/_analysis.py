@@ -205,7 +205,7 @@ class Check(Record):
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Record):
-    """A study in a few sentences. In a console it is shown as these."""
+    """A study in a few sentences, which ``print`` shows; ``sentences`` has them, with the warnings last."""
 
     results: int
     standing: str
@@ -214,3 +214,13 @@ class Assessment(Record):
     findings: Findings | None
     outlook: Outlook
     checks: tuple[Check, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences in order. Those of warnings begin with "! "."""
+        told = (self.progress, self.latest, self.findings, self.outlook)
+        sentences = [self.standing, *(each.text for each in told if each is not None)]
+        return [*sentences, *(f"! {check.text}" for check in self.checks)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)

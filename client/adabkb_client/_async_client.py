@@ -1,7 +1,7 @@
 """The entry point for programs that run in an event loop: as ``_client.py``, with calls that are awaited."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
+from adabkb_client._items import AsyncItems, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import StudySettings
@@ -136,17 +137,17 @@ class AsyncClient:
         await study.info()
         return study
 
-    def studies(self) -> AsyncIterator[AsyncStudy]:
-        """Yield all studies, newest first."""
-        return self._transport.each(client_calls.studies().mapped(lambda info: AsyncStudy(self._transport, info.id)))
+    def studies(self) -> AsyncItems[AsyncStudy]:
+        """Return all studies, newest first: see ``Client.studies``."""
+        return AsyncItems(self._transport, client_calls.studies(), lambda info: AsyncStudy(self._transport, info.id))
 
     async def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: see ``Client.delete_study``."""
         await self._transport.perform(StudyCalls(id).delete(purge=purge))
 
-    def trash(self) -> AsyncIterator[Deletion]:
-        """Yield the deleted studies that can be restored, those deleted last first."""
-        return self._transport.each(client_calls.trash())
+    def trash(self) -> AsyncItems[Deletion]:
+        """Return the deleted studies that can be restored, those deleted last first."""
+        return AsyncItems(self._transport, client_calls.trash(), as_it_is)
 
     async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:
         """Bring a deleted study back: see ``Client.restore_study``."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
@@ -24,9 +25,11 @@ class AsyncLeasedTrial(Leased):
         super().__init__(trial)
         self._study = study
 
-    async def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute of the trial, or remove it by None: see ``Study.annotate``."""
-        self._set_here(await self._study.annotate(self, {name: value}))
+    async def annotate(self, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
+        answer = await self._study.annotate(self, attributes)
+        self._set_here(answer)
+        return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
         """Report the value before the end, and return whether to stop: see ``Study.report``.
@@ -34,21 +37,23 @@ class AsyncLeasedTrial(Leased):
         While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
         trial that is stopped is over: what the function returns then is of no consequence.
         """
-        return await self._study.deliver_reports(self, [report_of(step, value)])
+        return await self._study._deliver_reports(self, [report_of(step, value)])
 
     async def observe(
         self,
         value: SupportsFloat | None = None,
+        *,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
-        *,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and await self._study.deliver_reports(self) and self.outcome is not None:
+        if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return await self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        return await self._study.observe(
+            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+        )
 
     async def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""
@@ -67,7 +72,7 @@ class AsyncLeasedTrial(Leased):
     ) -> None:
         self._keeper.cancel()
         try:
-            await self._study.settle(self, error)
+            await self._study._settle(self, error)
         except AdaBKBError as refusal:
             # The block's own exception matters more than this one.
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)

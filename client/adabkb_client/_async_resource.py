@@ -1,10 +1,11 @@
 """The calls of a study, each of which is awaited; ``_async_study.py`` has what is built on them."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._items import AsyncItems, as_it_is
 from adabkb_client._models import Parameters, Trial
 from adabkb_client._study_calls import StudyCalls
 
@@ -27,15 +28,15 @@ def awaited(
     return method
 
 
-def streamed(
+def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
-) -> Callable[Concatenate["AsyncStudyResource", P], AsyncIterator[T]]:
-    """Make a method of a list, which yields its items as they are read."""
+) -> Callable[Concatenate["AsyncStudyResource", P], AsyncItems[T]]:
+    """Make a method of a list, the items of which are read when they are needed."""
 
-    def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-        return self._transport.each(listing(self._calls, *args, **kwargs))
+    def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncItems[T]:
+        return AsyncItems(self._transport, listing(self._calls, *args, **kwargs), as_it_is)
 
-    documented(method, listing, AsyncIterator)
+    documented(method, listing, AsyncItems)
     return method
 
 
@@ -87,19 +88,19 @@ class AsyncStudyResource:
     fail = awaited(StudyCalls.fail)
     heartbeat = awaited(StudyCalls.heartbeat)
     release = awaited(StudyCalls.release)
-    settle = awaited(StudyCalls.settle)
+    _settle = awaited(StudyCalls.settle)
     report = awaited(StudyCalls.report)
     report_many = awaited(StudyCalls.report_many)
-    deliver_reports = awaited(StudyCalls.deliver_reports)
-    curve = streamed(StudyCalls.curve)
+    _deliver_reports = awaited(StudyCalls.deliver_reports)
+    curve = listed(StudyCalls.curve)
     retry = awaited(StudyCalls.retry)
     retry_failed = awaited(StudyCalls.retry_failed)
     annotate = awaited(StudyCalls.annotate)
     queue = awaited(StudyCalls.queue)
-    trials = streamed(StudyCalls.trials)
+    trials = listed(StudyCalls.trials)
     why = awaited(StudyCalls.why)
 
-    observations = streamed(StudyCalls.observations)
+    observations = listed(StudyCalls.observations)
     correct = awaited(StudyCalls.correct)
     exclude = awaited(StudyCalls.exclude)
     include = awaited(StudyCalls.include)
@@ -113,10 +114,10 @@ class AsyncStudyResource:
     slice = awaited(StudyCalls.slice)
 
     model = awaited(StudyCalls.model)
-    tree = streamed(StudyCalls.tree)
-    partition = streamed(StudyCalls.partition)
-    dictionary = streamed(StudyCalls.dictionary)
-    events = streamed(StudyCalls.events)
+    tree = listed(StudyCalls.tree)
+    partition = listed(StudyCalls.partition)
+    dictionary = listed(StudyCalls.dictionary)
+    events = listed(StudyCalls.events)
     export = awaited(StudyCalls.export)
     export_excel = awaited(StudyCalls.export_excel)
 

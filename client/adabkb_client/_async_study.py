@@ -13,10 +13,13 @@ from adabkb_client._run import async_worker, run_state
 from adabkb_client._run.evaluation import AsyncObjective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
+from adabkb_client._show import frame
 
 log = logging.getLogger("adabkb_client")
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from adabkb_client.plots import AsyncPlots
 
 
@@ -30,6 +33,7 @@ class AsyncStudy(AsyncStudyResource):
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        wait: float = 0.0,
     ) -> AsyncIterator[AsyncLeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
@@ -42,11 +46,12 @@ class AsyncStudy(AsyncStudyResource):
                 code that blocks the event loop for longer than that needs a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
+            wait: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        async with await self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context) as leased:
+        async with await self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait) as leased:
             yield leased
 
     async def lease(
@@ -128,3 +133,8 @@ class AsyncStudy(AsyncStudyResource):
         except ImportError as error:
             raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return AsyncPlots(self)
+
+    async def to_frame(self) -> "pd.DataFrame":
+        """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
+        trials = await self.trials()  # before the results, so that each of these has its trial
+        return frame.of_study(await self.info(), trials, await self.observations())

@@ -29,7 +29,6 @@ BATCH = 1000
 """Items the server takes in one batch."""
 
 T = TypeVar("T")
-U = TypeVar("U")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -90,10 +89,6 @@ class Listing(Generic[T]):
             items += read
             if cursor is None:
                 return items
-
-    def mapped(self, function: Callable[[T], U]) -> "Listing[U]":
-        """Return the same list, of what a function makes of its items."""
-        return Listing(self.path, lambda item: function(self.decode(item)), self.params)
 
 
 def study_path(study_id: str) -> str:

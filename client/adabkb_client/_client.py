@@ -14,7 +14,7 @@ from adabkb_client._http.connection import OutboxFolder, Settings, Verify, serve
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Transport
-from adabkb_client._items import Items
+from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import StudySettings
@@ -190,7 +190,7 @@ class Client:
     def studies(self) -> Items[Study]:
         """Return all studies, newest first. A console shows their states; ``info()`` of each has all about it."""
         infos = client_calls.studies()
-        return Items(self._transport, infos.mapped(lambda info: Study(self._transport, info.id)), shown=infos)
+        return Items(infos, lambda info: Study(self._transport, info.id), self._transport)
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: for good with ``purge``, else it is in the trash for 30 days.
@@ -203,7 +203,7 @@ class Client:
 
     def trash(self) -> Items[Deletion]:
         """Return the deleted studies that can be restored, those deleted last first."""
-        return Items(self._transport, client_calls.trash())
+        return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
         """Bring a deleted study back: it goes on where it was.

@@ -4,7 +4,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
@@ -44,9 +44,11 @@ class LeasedTrial(Leased):
     def __reduce__(self) -> tuple[type[Self], tuple["StudyResource", Trial]]:
         return type(self), (self._study, self.trial)
 
-    def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute of the trial, or remove it by None: see ``Study.annotate``."""
-        self._set_here(self._study.annotate(self, {name: value}))
+    def annotate(self, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
+        answer = self._study.annotate(self, attributes)
+        self._set_here(answer)
+        return answer
 
     def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
         """Report the value before the end, and return whether to stop: see ``Study.report``.
@@ -54,21 +56,23 @@ class LeasedTrial(Leased):
         While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
         trial that is stopped is over: what the function returns then is of no consequence.
         """
-        return self._study.deliver_reports(self, [report_of(step, value)])
+        return self._study._deliver_reports(self, [report_of(step, value)])
 
     def observe(
         self,
         value: SupportsFloat | None = None,
+        *,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
-        *,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and self._study.deliver_reports(self) and self.outcome is not None:
+        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        return self._study.observe(
+            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+        )
 
     def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""
@@ -97,7 +101,7 @@ class LeasedTrial(Leased):
             return
         self._over.set()
         try:
-            self._study.settle(self, error)
+            self._study._settle(self, error)
         except AdaBKBError as refusal:
             # The block's own exception matters more than this one.
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)

@@ -22,7 +22,14 @@ REPORT_PATIENCE = 5.0
 class ReportCalls(TrialCalls):
     """The calls of one study that concern the curves of its trials."""
 
-    def report(self, trial: Leased | Trial | int, step: SupportsIndex, value: SupportsFloat) -> Steps[Reported]:
+    def report(
+        self,
+        trial: Leased | Trial | int,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        lease_seconds: float | None = None,
+    ) -> Steps[Reported]:
         """Report the value of a trial before its end, and renew its lease; the answer says whether to stop.
 
         Sending it again changes nothing. A trial that is stopped needs no result: its worker ends it.
@@ -31,6 +38,7 @@ class ReportCalls(TrialCalls):
             trial: the trial, or its number (then its current attempt is meant).
             step: number of steps done so far; 0 is before the first. It must be larger than the one reported before.
             value: the result that the trial would have if it ended at this step; a finite number.
+            lease_seconds: length of the lease from now on; as before if not given.
 
         Raises:
             ValueError: the value is not finite, or the trial is another study's.
@@ -39,14 +47,19 @@ class ReportCalls(TrialCalls):
             Conflict: this attempt has reported another value at the step, does not hold the trial any more, or the
                 trial is over.
         """
-        return self.report_many(trial, [(step, value)])
+        return self.report_many(trial, [(step, value)], lease_seconds=lease_seconds)
 
     def report_many(
-        self, trial: Leased | Trial | int, reports: Sequence[tuple[SupportsIndex, SupportsFloat]]
+        self,
+        trial: Leased | Trial | int,
+        reports: Sequence[tuple[SupportsIndex, SupportsFloat]],
+        *,
+        lease_seconds: float | None = None,
     ) -> Steps[Reported]:
         """Report several values of a trial at once, each with its step: see ``report``. All are stored, or none."""
         reference = self._reference(trial)
-        body = {"reports": [report_of(step, value) for step, value in reports]}
+        body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
+        body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
         call = Call("POST", path, {**reference, **body}, key=None)  # to repeat it changes nothing anyway
         answer: Reported = self._decode(Reported, (yield call))

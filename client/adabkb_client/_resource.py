@@ -5,7 +5,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.transport import Transport
-from adabkb_client._items import Items
+from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Parameters, Trial
 from adabkb_client._study_calls import StudyCalls
 
@@ -31,7 +31,7 @@ def listed(
     """Make a method of a list, the items of which are read when they are needed."""
 
     def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
-        return Items(self._transport, listing(self._calls, *args, **kwargs))
+        return Items(listing(self._calls, *args, **kwargs), as_it_is, self._transport)
 
     documented(method, listing, Items)
     return method
@@ -85,10 +85,10 @@ class StudyResource:
     fail = performed(StudyCalls.fail)
     heartbeat = performed(StudyCalls.heartbeat)
     release = performed(StudyCalls.release)
-    settle = performed(StudyCalls.settle)
+    _settle = performed(StudyCalls.settle)
     report = performed(StudyCalls.report)
     report_many = performed(StudyCalls.report_many)
-    deliver_reports = performed(StudyCalls.deliver_reports)
+    _deliver_reports = performed(StudyCalls.deliver_reports)
     curve = listed(StudyCalls.curve)
     retry = performed(StudyCalls.retry)
     retry_failed = performed(StudyCalls.retry_failed)

@@ -9,12 +9,11 @@ from adabkb_client._lease import LeasedTrial, exit_on_sigterm
 from adabkb_client._leased import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport
 from adabkb_client._resource import StudyResource
-from adabkb_client._run import run_state, worker
+from adabkb_client._run import run_state
 from adabkb_client._run.evaluation import Objective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
-from adabkb_client._show import frame as table
-from adabkb_client._show import html
+from adabkb_client._show import frame, html
 from adabkb_client.errors import AdaBKBError
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ class Study(StudyResource):
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Iterator[LeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
@@ -45,11 +45,15 @@ class Study(StudyResource):
                 signs; code that holds the interpreter's lock for longer than that needs a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
+            wait: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context) as leased:
+        with (
+            exit_on_sigterm(),
+            self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait) as leased,
+        ):
             yield leased
 
     def lease(
@@ -171,6 +175,8 @@ class Study(StudyResource):
             resources,
             context,
         )
+        from adabkb_client._run import worker  # noqa: PLC0415 (a run alone needs threads and processes)
+
         try:
             return worker.run(self, function, options)
         except Exception as error:
@@ -216,11 +222,5 @@ class Study(StudyResource):
         Raises:
             ImportError: pandas is not installed.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415 (an optional dependency)
-        except ImportError as error:
-            raise ImportError("to_frame() needs pandas: pip install pandas") from error
         trials = list(self.trials())  # before the results, so that each of these has its trial
-        rows = list(table.rows(trials, self.observations()))
-        frame = pd.DataFrame(rows, columns=table.columns(self.info()))
-        return frame.astype(table.KINDS)
+        return frame.of_study(self.info(), trials, self.observations())

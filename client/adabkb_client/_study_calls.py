@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import index
 from typing import Any, Literal, SupportsFloat, Unpack
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
@@ -145,9 +146,9 @@ class StudyCalls(ReportCalls):
         body = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
         return decode(Link, (yield Call("POST", f"{self._path}/links", body)))
 
-    def unlink(self, id: str) -> Steps[None]:
+    def unlink(self, link: Link | str) -> Steps[None]:
         """Let a link be of no use any more."""
-        yield Call("DELETE", f"{self._path}/links/{id}")
+        yield Call("DELETE", f"{self._path}/links/{link.id if isinstance(link, Link) else link}")
 
     # Results
 
@@ -157,25 +158,25 @@ class StudyCalls(ReportCalls):
 
     def correct(
         self,
-        seq: int,
+        observation: Observation | int,
         value: SupportsFloat | None = None,
-        std_error: SupportsFloat | None = None,
-        reason: str | None = None,
         *,
+        std_error: SupportsFloat | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
+        reason: str | None = None,
     ) -> Steps[Answer]:
         """Replace the value of an observation, and the metrics that are given. The model is rebuilt; the log keeps both
         values and the reason."""
-        return self._amend(seq, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
+        return self._amend(observation, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
 
-    def exclude(self, seq: int, reason: str | None = None) -> Steps[Answer]:
+    def exclude(self, observation: Observation | int, reason: str | None = None) -> Steps[Answer]:
         """Exclude an observation from the model; it stays in the log."""
-        return self._amend(seq, {"excluded": True, "reason": reason})
+        return self._amend(observation, {"excluded": True, "reason": reason})
 
-    def include(self, seq: int, reason: str | None = None) -> Steps[Answer]:
+    def include(self, observation: Observation | int, reason: str | None = None) -> Steps[Answer]:
         """Include an excluded observation again."""
-        return self._amend(seq, {"excluded": False, "reason": reason})
+        return self._amend(observation, {"excluded": False, "reason": reason})
 
     def import_results(
         self,
@@ -345,5 +346,6 @@ class StudyCalls(ReportCalls):
         """The study, if the server answers at once."""
         return decode(StudyInfo, (yield Call("GET", self._path, retry_for=0.0)))
 
-    def _amend(self, seq: int, body: Mapping[str, Any]) -> Steps[Answer]:
+    def _amend(self, observation: Observation | int, body: Mapping[str, Any]) -> Steps[Answer]:
+        seq = observation.seq if isinstance(observation, Observation) else index(observation)
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/observations/{seq}", body)))

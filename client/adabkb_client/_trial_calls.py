@@ -77,9 +77,9 @@ class TrialCalls:
         self,
         trial: Leased | Trial | int,
         value: SupportsFloat | None = None,
+        *,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
-        *,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
@@ -108,8 +108,8 @@ class TrialCalls:
         self,
         parameters: Parameters,
         value: SupportsFloat | None = None,
-        std_error: SupportsFloat | None = None,
         *,
+        std_error: SupportsFloat | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
@@ -140,17 +140,21 @@ class TrialCalls:
         failure = {"status": "failed"}
         return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
 
-    def heartbeat(self, trial: Leased | Trial | int) -> Steps[Answer]:
+    def heartbeat(self, trial: Leased | Trial | int, *, lease_seconds: float | None = None) -> Steps[Answer]:
         """Renew a trial's lease.
+
+        Args:
+            trial: the trial, or its number.
+            lease_seconds: length of the lease from now on; as before if not given.
 
         Raises:
             Conflict: the lease is lost, because another worker holds the trial or it is finished.
         """
-        return self._lease("heartbeat", trial)
+        return self._lease("heartbeat", trial, {} if lease_seconds is None else {"lease_seconds": lease_seconds})
 
     def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
         """Give a trial back unevaluated; it is the next to be handed out."""
-        return _noted(trial, (yield from self._lease("release", trial, stop_seconds())))
+        return _noted(trial, (yield from self._lease("release", trial, retry_for=stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Report what the end of a block says of its trial, unless its outcome was reported before."""
@@ -229,8 +233,14 @@ class TrialCalls:
         call = Call("POST", f"{self._path}/observe", body, tells_result=True, trial_created_at=created_at)
         return self._decode(Answer, (yield call))
 
-    def _lease(self, verb: str, trial: Leased | Trial | int, retry_for: float | None = None) -> Steps[Answer]:
-        reference = self._reference(trial)
+    def _lease(
+        self,
+        verb: str,
+        trial: Leased | Trial | int,
+        lease: Mapping[str, float] | None = None,
+        retry_for: float | None = None,
+    ) -> Steps[Answer]:
+        reference = {**self._reference(trial), **(lease or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
         return self._decode(Answer, (yield Call("POST", path, reference, retry_for=retry_for)))
 

@@ -116,9 +116,10 @@ def test_an_authority_of_ones_own_is_trusted_if_it_is_named(server: str, certifi
         for verify in (authority, str(authority), context):
             with Client(there.url, verify=verify) as client:
                 assert client.create_study("trusted", SPACE, direction="minimize").id == "trusted"
-        with Client(there.url, http_client=httpx.Client(verify=context)) as client:
+        with httpx.Client(verify=context) as own, Client(there.url, http_client=own) as client:
             assert client.study("trusted").id == "trusted"
-        assert [study.id for study in Client(server).studies()] == ["trusted"]
+        with Client(server) as client:
+            assert [study.id for study in client.studies()] == ["trusted"]
 
 
 def test_a_proxy_gets_all_requests_and_its_user_and_not_the_token(server: str) -> None:
@@ -194,8 +195,10 @@ def test_options_reach_another_process(server: str, certificates: tuple[Path, Pa
         gateway(server, certificate) as there,
         Client(there.url, verify=authority, headers={"X-Team": "vision"}) as client,
     ):
-        study = client.create_study("sent", SPACE, direction="minimize")
-        assert pickle.loads(pickle.dumps(study)).info().id == "sent"
+        client.create_study("sent", SPACE, direction="minimize")
+        other: Client = pickle.loads(pickle.dumps(client))
+        with other:
+            assert other.study("sent").id == "sent"
         assert there.passed[-1]["x-team"] == "vision"
 
 

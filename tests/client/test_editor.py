@@ -59,6 +59,7 @@ from adabkb_client import AsyncClient, Client, Float
 
 client, other = Client(), AsyncClient()
 study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
+trial, result, value, point, source = study.suggest(), study.observations()[0], 0.5, {"x": 0.5}, "older.csv"
 """
 
 
@@ -97,6 +98,20 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
         ("study.update(", [*StudyChanges.__annotations__, "parameters", "defaults"]),
         ("study.suggest(", ["count", "worker", "lease_seconds", "fixed", "wait"]),
         ("study.run(print, ", ["n_trials", "timeout", "workers", "processes", "catch", "progress"]),
+        ("study.observe(trial, ", ["value", "std_error", "parameters", "metrics", "std_errors"]),
+        ("study.add_result(point, ", ["value", "std_error", "metrics", "std_errors"]),
+        ("study.correct(result, value, ", ["std_error", "metrics", "std_errors", "reason"]),
+        ("study.import_results(source, ", ["columns", "value", "std_error", "state", "dry_run", "progress"]),
+        ("study.recommendation(", ["feasible_probability", "context"]),
+        ("study.trials(", ["state", "attributes"]),
+        ("study.heartbeat(trial, ", ["lease_seconds"]),
+        ("study.with_options(", ["timeout", "retry_for", "headers"]),
+        ("study.plot.history(", ["metric", "figure"]),
+        ("other.with_options(", ["timeout", "retry_for", "headers"]),
+        ("Client(", ["url", "token", "timeout", "retry_for", "outbox", "headers", "verify", "proxy", "http_client"]),
+        ("AsyncClient(", ["verify", "proxy", "headers", "http_client"]),
+        ("with study.trial() as trial:\n    trial.observe(", ["value", "std_error", "parameters", "metrics"]),
+        ("with study.trial() as trial:\n    trial.annotate(", ["attributes"]),
     ],
 )
 def test_an_editor_completes_each_argument(server: Completing, line: str, expected: Sequence[str]) -> None:

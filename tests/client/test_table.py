@@ -32,7 +32,8 @@ def tried(client: Client) -> Study:
     )
     study.queue({"x": 0.5, "solvent": "éther"})
     told, failed, again, _ = study.suggest(4, worker="=2+3")
-    study.observe(told, 1.0, 0.1, {"x": 0.25, "solvent": "=CO"}, metrics={"seconds": 3}, std_errors={"seconds": 0.5})
+    ran = {"x": 0.25, "solvent": "=CO"}
+    study.observe(told, 1.0, std_error=0.1, parameters=ran, metrics={"seconds": 3}, std_errors={"seconds": 0.5})
     study.fail(failed, "=no convergence")
     study.release(again)
     (second,) = study.suggest(1, worker="elsewhere")

@@ -4,11 +4,9 @@ pandas and Optuna are known by what their objects can do, so that a program with
 """
 
 import csv
-import gzip
 import json
 import os
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +81,8 @@ def read(source: Source) -> Table:
 
 
 def _of_file(path: Path) -> Table:
+    import gzip  # noqa: PLC0415 (to import it takes as long as a tenth of the client)
+
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         match kind:
@@ -106,6 +106,8 @@ def _of_file(path: Path) -> Table:
 def _opened(path: Path) -> IO[str]:
     # A byte order mark, which Excel writes, is no part of the first column's name.
     if path.suffix.lower() == ".gz":
+        import gzip  # noqa: PLC0415 (as above)
+
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
@@ -161,6 +163,8 @@ def _of_frame(frame: Any, first: int) -> Iterator[Row]:
 
 def _of_sheet(path: Path) -> Iterator[Row]:
     """The rows of the first sheet below its first row, which names the columns."""
+    import zipfile  # noqa: PLC0415 (as above)
+
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 (optional)
     except ImportError as error:

@@ -118,7 +118,7 @@ class _Dask(Cluster):
         task.cancel(force=True)
 
 
-ENGINES: Mapping[str, Callable[[Evaluation, Mapping[str, Any]], Cluster]] = {"ray": _Ray, "dask": _Dask}
+CLUSTERS: Mapping[str, Callable[[Evaluation, Mapping[str, Any]], Cluster]] = {"ray": _Ray, "dask": _Dask}
 
 
 def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any]) -> Cluster:
@@ -130,7 +130,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
         TypeError: the function cannot be pickled.
     """
     try:
-        return ENGINES[engine](evaluation, resources)
+        return CLUSTERS[engine](evaluation, resources)
     except ImportError as error:
         raise ImportError(
             f"study.run(engine={engine!r}) needs {engine.title()}: pip install 'adabkb-client[{engine}]'"

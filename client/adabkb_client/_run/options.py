@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adabkb_client._models import Parameters, Trial
-from adabkb_client._run.engines import ENGINES
 
 Context = Parameters | Callable[[], Parameters] | None
 """Values of context parameters, or what returns them as they are now."""
+ENGINES = ("ray", "dask")
+"""The clusters that a run can evaluate on: see ``engines.py``."""
 Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
 

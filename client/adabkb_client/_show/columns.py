@@ -1,9 +1,12 @@
 """The columns of records in a table, for consoles, notebooks and frames."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adabkb_client._models import Change
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 50
 """Items of a list that are shown."""
@@ -32,6 +35,25 @@ def cells(record: Any) -> dict[str, Any]:
         else:
             found[name] = fields[name]
     return found
+
+
+def frame(records: Sequence[Any]) -> "pd.DataFrame":
+    """Return a pandas frame with a row for each record: see ``Items.to_frame``."""
+    found: pd.DataFrame = pandas("to_frame()").DataFrame([fields(each) for each in records])
+    return found
+
+
+def pandas(asked: str) -> Any:
+    """Return pandas.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import pandas as pd  # noqa: PLC0415 (an optional dependency)
+    except ImportError as error:
+        raise ImportError(f"{asked} needs pandas: pip install pandas") from error
+    return pd
 
 
 def fields(record: Any) -> dict[str, Any]:

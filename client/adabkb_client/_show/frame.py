@@ -1,9 +1,13 @@
 """The table of a study's trials and results, with the columns and rows of the server's CSV (``export("csv")``)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adabkb_client._models import Observation, StudyInfo, Trial
+from adabkb_client._show.columns import pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -33,6 +37,13 @@ KINDS = {
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
 """Types of pandas for columns that have empty cells."""
+
+
+def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
+    """Return the frame of a study: see ``Study.to_frame``."""
+    told = list(rows(trials, observations))
+    found: pd.DataFrame = pandas("to_frame()").DataFrame(told, columns=columns(study)).astype(KINDS)
+    return found
 
 
 def columns(study: StudyInfo) -> list[str]:

@@ -54,7 +54,7 @@ def record(found: Record) -> str:
 @page.register
 def assessment(found: Assessment) -> str:
     """Return its sentences, one a row, with the warnings last."""
-    return table([], [(sentence,) for sentence in str(found).split("\n")])
+    return table([], [(sentence,) for sentence in found.sentences])
 
 
 @page.register

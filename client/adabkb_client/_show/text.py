@@ -62,10 +62,9 @@ def recommendation(found: Recommendation) -> str:
 
 @line.register
 def assessment(found: Assessment) -> str:
-    """Return its sentences, one in a line, with the warnings last."""
-    told = (found.progress, found.latest, found.findings, found.outlook)
-    sentences = [found.standing, *(each.text for each in told if each is not None)]
-    return "\n".join([*sentences, *(f"! {check.text}" for check in found.checks)])
+    """Return its first sentence, and how many warnings there are."""
+    warnings = f", {len(found.checks)} warning{'s' * (len(found.checks) != 1)}" if found.checks else ""
+    return f"<Assessment of {found.results} results: {found.standing}{warnings}>"
 
 
 @line.register

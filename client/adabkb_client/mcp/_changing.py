@@ -178,7 +178,9 @@ class Changing:
         """Store the result of a trial, once it is measured. Never invent a value: if there is none, call fail or
         release. The same result again changes nothing; another one is refused."""
         _check_some_result(value, metrics)
-        steps = StudyCalls(study).observe(trial, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        steps = StudyCalls(study).observe(
+            trial, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+        )
         return answers.change(await self._perform(steps, context, key))
 
     async def add_result(
@@ -195,7 +197,9 @@ class Changing:
         """Store a result at a point that was not suggested, such as an earlier experiment. It costs no budget. The
         model learns from it. Without a key each call stores another result."""
         _check_some_result(value, metrics)
-        steps = StudyCalls(study).add_result(parameters, value, std_error, metrics=metrics, std_errors=std_errors)
+        steps = StudyCalls(study).add_result(
+            parameters, value, std_error=std_error, metrics=metrics, std_errors=std_errors
+        )
         return answers.change(await self._perform(steps, context, key))
 
     async def report(

@@ -127,7 +127,9 @@ class Sweep:
         else:
             self._failures_in_a_row, self._has_succeeded = 0, True
             try:
-                trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
+                trial.observe(
+                    result.value, std_error=result.std_error, metrics=result.metrics, std_errors=result.std_errors
+                )
             except Conflict as refusal:  # another worker has the trial
                 log.warning("trial %d of study %r: %s", trial.number, self._sweeper.study, refusal)
 

@@ -71,7 +71,7 @@ TOKEN = _token("id of a token", "See which there are: adabkb token list")
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False), STUDY]
 """Of commands that call no server, which could complete it."""
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False, parser=str), TRIAL]
-Seq = Annotated[
+Observation = Annotated[
     int,
     typer.Argument(help="the observation's sequence number (adabkb result list)", show_default=False, parser=str),
     OBSERVATION,

@@ -23,10 +23,10 @@ REMEDIES = {
     "trial_not_found": "See which there are: adabkb trial list STUDY",
     "observation_not_found": "See which there are: adabkb result list STUDY",
     "study_exists": "Give another id, or change what may be changed: adabkb study update STUDY",
-    "result_conflict": "Replace a stored value: adabkb result correct STUDY SEQ VALUE. Hand out a failed trial again: "
-    "adabkb trial retry STUDY TRIAL",
+    "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Hand out a failed trial "
+    "again: adabkb trial retry STUDY TRIAL",
     "report_conflict": "Reports cannot be corrected. Let the trial begin again: adabkb trial release STUDY TRIAL",
-    "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb result exclude STUDY SEQ",
+    "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb result exclude STUDY OBSERVATION",
     "lease_lost": "Stop working on it, and ask for another: adabkb trial suggest STUDY",
     "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at a point of your own "
     "costs none: adabkb result add STUDY VALUE NAME=VALUE...",

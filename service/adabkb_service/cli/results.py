@@ -12,7 +12,7 @@ import typer
 from adabkb_client import ConnectionFailed
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
-from adabkb_service.cli.identifiers import Seq
+from adabkb_service.cli.identifiers import Observation
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
 from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues, parse_metrics, parse_point
 
@@ -44,7 +44,7 @@ def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -
 def correct(
     server: Server,
     study: StudyId,
-    seq: Seq,
+    observation: Observation,
     value: Annotated[
         float | None, typer.Argument(help="the right value; none if there are several objectives", show_default=False)
     ] = None,
@@ -66,17 +66,21 @@ def correct(
         changes["value"] = value
     if std_error is not None:
         changes["std_error"] = std_error
-    _amend(server, study, seq, changes, as_json=as_json)
+    _amend(server, study, observation, changes, as_json=as_json)
 
 
-def exclude(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
+def exclude(
+    server: Server, study: StudyId, observation: Observation, reason: Reason = None, as_json: AsJson = False
+) -> None:
     """Exclude a result from the model. It stays in the log."""
-    _amend(server, study, seq, {"excluded": True, "reason": reason}, as_json=as_json)
+    _amend(server, study, observation, {"excluded": True, "reason": reason}, as_json=as_json)
 
 
-def include(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
+def include(
+    server: Server, study: StudyId, observation: Observation, reason: Reason = None, as_json: AsJson = False
+) -> None:
     """Include an excluded result again."""
-    _amend(server, study, seq, {"excluded": False, "reason": reason}, as_json=as_json)
+    _amend(server, study, observation, {"excluded": False, "reason": reason}, as_json=as_json)
 
 
 def recommendation(
@@ -228,8 +232,8 @@ def _listing(server: Server, study: str, what: str, *, as_json: bool) -> None:
     show(found, "\n".join(lines) or f"The {what} of study {study} is empty.", as_json=as_json)
 
 
-def _amend(server: Server, study: str, seq: int, changes: dict[str, Any], *, as_json: bool) -> None:
-    answer = server.patch(path(study, f"/observations/{seq}"), changes)
+def _amend(server: Server, study: str, observation: int, changes: dict[str, Any], *, as_json: bool) -> None:
+    answer = server.patch(path(study, f"/observations/{observation}"), changes)
     show(answer, f"{_observation(answer['observation'])}. {summary(answer['study'])}", as_json=as_json)
 
 

@@ -50,14 +50,14 @@ def unshare(server: Server, study: StudyId, user: User, as_json: AsJson = False)
 def give(
     server: Server,
     study: StudyId,
-    user: Annotated[str, typer.Argument(help="the new owner", show_default=False)],
+    owner: Annotated[str, typer.Argument(help="the new owner", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
     """Give a study to another owner.
 
     The new owner may do everything with it, the former one nothing.
     """
-    _change(server, study, {"owner": user}, as_json=as_json)
+    _change(server, study, {"owner": owner}, as_json=as_json)
 
 
 def link(
