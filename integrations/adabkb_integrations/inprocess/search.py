@@ -21,6 +21,7 @@ from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Result, one_thread
+from adabkb_service.engine.auto.config import Config
 
 log = logging.getLogger("adabkb_integrations")
 
@@ -144,7 +145,8 @@ class Search:
         conditional = [name for name, each in space.items() if each.when]
         self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
-        self._model = Model(self._domain.space, self.seed, _noise(noise_std), prior_of(prior, self._domain))
+        config = Config(noise_std=_noise(noise_std), prior=prior_of(prior, self._domain))
+        self._model = Model(self._domain.space, self.seed, config)
 
     def stop(self) -> None:
         """End the search after this trial."""
