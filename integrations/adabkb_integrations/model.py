@@ -1,4 +1,4 @@
-"""The default profile of the engine in this process, fed with results that somebody else keeps."""
+"""A system of the engine in this process, fed with results that somebody else keeps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured
+from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
+from adabkb_service.engine.systems import policy_of
 
 Array = NDArray[np.float64]
 Position = tuple[float, ...]
@@ -52,10 +54,11 @@ class Model:
     """A model of some results. It is a function of the space, the seed and the results in their order, but for cells of
     the partition tree, which grow with suggestions."""
 
-    def __init__(self, space: Space, seed: int, config: Config | None = None) -> None:
+    def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
         self.config = config or Config()
-        self._state = auto.start(space, self.config, seed)
+        self._policy = policy_of(self.config)
+        self._state = self._policy.start(space, self.config, seed)
         self._results: dict[int, Result] = {}
         self._failed: list[Position] = []
 
@@ -92,9 +95,9 @@ class Model:
         """
         points = []
         arrays = [self._stacked(positions) for positions in (pending, self._failed, moved)]
-        found = auto.suggestions(self._state, *arrays)
+        found = self._policy.suggestions(self._state, *arrays)
         if within is not None:
-            found = auto.suggestions_within(self._state, within, *arrays)
+            found = self._policy.suggestions_within(self._state, within, *arrays)
         for suggestion in islice(found, count):
             self._state = suggestion.state
             points.append(suggestion.point)
@@ -102,7 +105,8 @@ class Model:
 
     def promise(self, point: Array) -> Promise:
         """Return how good the results may be at a point (d,)."""
-        found = auto.predict(self._state, point[None])
+        found = self._policy.predict(self._state, point[None])
+        assert isinstance(self.config, Config)
         bounds = list(zip(self.config.metrics, self._state.metrics, found.metrics, strict=True))
         goals = [found, *(each for metric, _, each in bounds if metric.goal)]
         violation = 0.0
@@ -116,7 +120,7 @@ class Model:
     def _observe(self, result: Result) -> None:
         if result.value is not None:
             try:
-                self._state = auto.observe(
+                self._state = self._policy.observe(
                     self._state, np.array(result.position), result.value, result.error, result.metrics
                 ).state
             except FloatingPointError:  # the value is beyond what the model can hold

@@ -277,7 +277,7 @@ def memory(trial: optuna.trial.FrozenTrial) -> list[float]:
 
 
 def best_kept(study: optuna.Study) -> float:
-    return min(trial.values[0] for trial in study.trials if trial.values and memory(trial)[0] <= 0)
+    return min(float(trial.values[0]) for trial in study.trials if trial.values and memory(trial)[0] <= 0)
 
 
 def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
