@@ -200,7 +200,8 @@ def _next(state: State, within: Slice, out: Array) -> Array:
     if within.size <= LISTED:
         free = [each for each in within.points[within.offers(within.points)] if each.tobytes() not in taken]
         if free:
-            return free[int(uniforms(state.seed, first, 1)[0] * len(free))]
+            chosen: Array = free[int(uniforms(state.seed, first, 1)[0] * len(free))]
+            return chosen
     return within.drawn(state.seed, first)
 
 
