@@ -10,6 +10,8 @@ from adabkb_client._leased import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport
 from adabkb_client._resource import StudyResource
 from adabkb_client._run import run_state, worker
+from adabkb_client._run.asked import Asking, Space
+from adabkb_client._run.asked import Objective as AskingObjective
 from adabkb_client._run.evaluation import Objective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
@@ -175,6 +177,56 @@ class Study(StudyResource):
             return worker.run(self, function, options)
         except Exception as error:
             raise shortened(error)  # noqa: B904 - it is the same error
+
+    def optimize(
+        self,
+        objective: AskingObjective,
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        workers: int = 1,
+        processes: bool = False,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        max_failures: int = 5,
+        progress: bool = True,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> RunReport:
+        """Evaluate trials with an objective that asks for its parameters, as Optuna's objectives do.
+
+        The objective calls ``trial.suggest_float("x", 0, 1, log=True)``, ``suggest_int`` and ``suggest_categorical``.
+        The study needs not have these parameters: one that it lacks is added to its space. It may also call
+        ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``. See the page
+        "Coming from Optuna".
+
+        Args:
+            objective: takes a trial, and returns what a function of ``run`` returns.
+            n_trials, timeout, workers, processes, callbacks, catch, max_failures, progress, lease_seconds: as in
+                ``run``.
+
+        Returns:
+            What this run did, why it ended, and the recommendation.
+
+        Raises:
+            TypeError: as ``run``; or the objective asks for no parameter.
+            ValueError: the objective asks for a parameter by another range or other choices than the study has.
+            Invalid: the objective asks for a parameter that the study lacks, and its space cannot be edited.
+            Exception: as ``run``.
+        """
+        asking = Asking(objective, Space(self))
+        return self.run(
+            asking,
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            processes=processes,
+            callbacks=callbacks,
+            catch=catch,
+            pass_trial=True,
+            max_failures=max_failures,
+            progress=progress,
+            lease_seconds=lease_seconds,
+        )
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: it takes no further trial.
