@@ -89,6 +89,7 @@ class Study(StudyResource):
         processes: bool = False,
         engine: Literal["ray", "dask"] | None = None,
         resources: Mapping[str, Any] | None = None,
+        gpus: Sequence[int | str] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         pass_trial: bool = False,
@@ -122,6 +123,9 @@ class Study(StudyResource):
                 A warning is logged when the cluster has evaluated nothing of the run for half a minute.
             resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
                 ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
+            gpus: the devices of CUDA for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process sees one
+                of them, by CUDA_VISIBLE_DEVICES, which is set before it imports the program. More processes than
+                devices share them evenly.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
                 one at a time, in the thread that reported it. An exception in a callback stops the run.
             catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
@@ -172,6 +176,7 @@ class Study(StudyResource):
             engine,
             resources,
             context,
+            gpus,
         )
         try:
             return worker.run(self, function, options)
@@ -186,6 +191,7 @@ class Study(StudyResource):
         timeout: float | None = None,
         workers: int = 1,
         processes: bool = False,
+        gpus: Sequence[int | str] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
@@ -201,7 +207,7 @@ class Study(StudyResource):
 
         Args:
             objective: takes a trial, and returns what a function of ``run`` returns.
-            n_trials, timeout, workers, processes, callbacks, catch, max_failures, progress, lease_seconds: as in
+            n_trials, timeout, workers, processes, gpus, callbacks, catch, max_failures, progress, lease_seconds: as in
                 ``run``.
 
         Returns:
@@ -220,6 +226,7 @@ class Study(StudyResource):
             timeout=timeout,
             workers=workers,
             processes=processes,
+            gpus=gpus,
             callbacks=callbacks,
             catch=catch,
             pass_trial=True,

@@ -138,7 +138,7 @@ BLOCKING: dict[type, set[str]] = {
     Study: {"to_frame", "optimize"},  # an objective that asks for its parameters waits for each answer
     LeasedTrial: {"start", "close"},
 }
-IN_PROCESSES = {"processes", "engine", "resources"}
+IN_PROCESSES = {"processes", "engine", "resources", "gpus"}
 """Arguments of ``Study.run`` that an event loop has no use for."""
 
 
