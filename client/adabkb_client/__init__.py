@@ -23,6 +23,7 @@ from adabkb_client._analysis import (
 )
 from adabkb_client._catalogue import Catalogue
 from adabkb_client._client import Client
+from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._importing.fitting import RowError
 from adabkb_client._importing.report import ImportedResult, ImportReport
@@ -136,6 +137,7 @@ __all__ = [
     "Counts",
     "CurvePoint",
     "CurveSummary",
+    "DefinedByRun",
     "Deletion",
     "Delivery",
     "Direction",

@@ -10,6 +10,7 @@ import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import naming_settings
+from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
@@ -176,6 +177,23 @@ class Client:
         """
         steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return Study(self._transport, self._transport.perform(steps).id)
+
+    def define_by_run(
+        self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]
+    ) -> DefinedByRun:
+        """Return a study whose space is learned from the objective, as Optuna's users know it.
+
+        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
+        there is none, and calls ``objective(trial)``, which asks for its parameters by ``trial.suggest_float`` and the
+        like. Where a study of this name exists, it goes on.
+
+        Args:
+            id: its name.
+            direction: as in ``create_study``.
+            settings: as in ``create_study``, but what does not go with edits of the space: a ``prior``,
+                ``transfer_from``, ``constraints``, ``mixtures``, and rules of early stopping that compare trials.
+        """
+        return DefinedByRun(self._transport, id, direction, settings)
 
     def study(self, id: str) -> Study:
         """Open a study.

@@ -1,6 +1,6 @@
 """The calls of a client that concern all studies, one procedure each: as ``_study_calls.py``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Steps, study_path
@@ -22,14 +22,8 @@ def create_study(
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
     """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
-    check_dicts(settings)
-    body: dict[str, Any] = {
-        **({} if direction is None else {"direction": direction}),
-        "parameters": to_wire(parameters),
-        **{name: plain(value) for name, value in settings.items()},
-    }
-    if id is not None:
-        body["id"] = id
+    body = {} if id is None else {"id": id}
+    body |= _body(to_wire(parameters), direction, settings)
     try:
         with named(parameters):
             return decode(StudyInfo, (yield Call("POST", "/studies", body)))
@@ -38,6 +32,37 @@ def create_study(
             raise
         conflict = error
     return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def open_study(
+    id: str,
+    parameters: Sequence[Mapping[str, Any]],
+    *,
+    direction: Direction | None,
+    **settings: Unpack[StudySettings],
+) -> Steps[StudyInfo]:
+    """Open a study that exists with these parameters, in wire form, if the rest of its definition is the same, too.
+
+    Raises:
+        Conflict: it is not.
+    """
+    body = {"id": id, **_body(parameters, direction, settings)}
+    try:
+        return decode(StudyInfo, (yield Call("POST", "/studies", body)))
+    except Conflict as error:
+        conflict = error
+    return (yield from _open_changed(StudyCalls(id), body, conflict, update=False))
+
+
+def _body(
+    parameters: Sequence[Mapping[str, Any]], direction: Direction | None, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    check_dicts(settings)
+    return {
+        **({} if direction is None else {"direction": direction}),
+        "parameters": list(parameters),
+        **{name: plain(value) for name, value in settings.items()},
+    }
 
 
 def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:

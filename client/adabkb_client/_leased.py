@@ -98,8 +98,7 @@ def for_optuna() -> str:
     """Return what to do with an objective that is written for Optuna."""
     return (
         "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
-        "and leave pass_trial out. Or run the function as it is: `from adabkb_integrations.optuna import served`, then "
-        "`study.run(served(objective), pass_trial=True)`"
+        "and leave pass_trial out. Or run the function as it is: `study.optimize(objective)`"
     )
 
 

@@ -67,6 +67,7 @@ class StudyResource:
     info = performed(StudyCalls.info)
     best = performed(StudyCalls.best)
     update = performed(StudyCalls.update)
+    _edit_space = performed(StudyCalls._edit_space)
     change_catalogue = performed(StudyCalls.change_catalogue)
     pause = performed(StudyCalls.pause)
     resume = performed(StudyCalls.resume)

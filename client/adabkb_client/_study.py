@@ -10,6 +10,8 @@ from adabkb_client._leased import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport
 from adabkb_client._resource import StudyResource
 from adabkb_client._run import run_state
+from adabkb_client._run.asked import Asking, Space
+from adabkb_client._run.asked import Objective as AskingObjective
 from adabkb_client._run.evaluation import Objective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
@@ -91,6 +93,7 @@ class Study(StudyResource):
         processes: bool = False,
         engine: Literal["ray", "dask"] | None = None,
         resources: Mapping[str, Any] | None = None,
+        gpus: Sequence[int | str] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         pass_trial: bool = False,
@@ -124,6 +127,9 @@ class Study(StudyResource):
                 A warning is logged when the cluster has evaluated nothing of the run for half a minute.
             resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
                 ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
+            gpus: the devices of CUDA for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process sees one
+                of them, by CUDA_VISIBLE_DEVICES, which is set before it imports the program. More processes than
+                devices share them evenly.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
                 one at a time, in the thread that reported it. An exception in a callback stops the run.
             catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
@@ -174,6 +180,7 @@ class Study(StudyResource):
             engine,
             resources,
             context,
+            gpus,
         )
         from adabkb_client._run import worker  # noqa: PLC0415 (a run alone needs threads and processes)
 
@@ -181,6 +188,58 @@ class Study(StudyResource):
             return worker.run(self, function, options)
         except Exception as error:
             raise shortened(error)  # noqa: B904 - it is the same error
+
+    def optimize(
+        self,
+        objective: AskingObjective,
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        workers: int = 1,
+        processes: bool = False,
+        gpus: Sequence[int | str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        max_failures: int = 5,
+        progress: bool = True,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> RunReport:
+        """Evaluate trials with an objective that asks for its parameters, as Optuna's objectives do.
+
+        The objective calls ``trial.suggest_float("x", 0, 1, log=True)``, ``suggest_int`` and ``suggest_categorical``.
+        The study needs not have these parameters: one that it lacks is added to its space. It may also call
+        ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``. See the page
+        "Coming from Optuna".
+
+        Args:
+            objective: takes a trial, and returns what a function of ``run`` returns.
+            n_trials, timeout, workers, processes, gpus, callbacks, catch, max_failures, progress, lease_seconds: as in
+                ``run``.
+
+        Returns:
+            What this run did, why it ended, and the recommendation.
+
+        Raises:
+            TypeError: as ``run``; or the objective asks for no parameter.
+            ValueError: the objective asks for a parameter by another range or other choices than the study has.
+            Invalid: the objective asks for a parameter that the study lacks, and its space cannot be edited.
+            Exception: as ``run``.
+        """
+        asking = Asking(objective, Space(self))
+        return self.run(
+            asking,
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            processes=processes,
+            gpus=gpus,
+            callbacks=callbacks,
+            catch=catch,
+            pass_trial=True,
+            max_failures=max_failures,
+            progress=progress,
+            lease_seconds=lease_seconds,
+        )
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: it takes no further trial.

@@ -77,6 +77,11 @@ class StudyCalls(ReportCalls):
         with named(parameters or {}):
             return decode(StudyInfo, (yield Call("PATCH", self._path, {**changes, **space, **before})))
 
+    def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> Steps[StudyInfo]:
+        """Edit the space by parameters in wire form, as ``info`` has them."""
+        body = {"parameters": list(parameters), **({"defaults": point(defaults)} if defaults else {})}
+        return decode(StudyInfo, (yield Call("PATCH", self._path, body)))
+
     def change_catalogue(
         self,
         parameter: str,

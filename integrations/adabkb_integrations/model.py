@@ -1,4 +1,4 @@
-"""The default profile of the engine in this process, fed with results that somebody else keeps."""
+"""A system of the engine in this process, fed with results that somebody else keeps."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from adabkb_service.engine.auto.policy import Config, auto
-from adabkb_service.engine.prior import Prior
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.metrics import Measured
+from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
+from adabkb_service.engine.systems import policy_of
 
 Array = NDArray[np.float64]
 Position = tuple[float, ...]
 """Of a point in the unit cube."""
 
 WIDTH = 3.0
-"""Of ``Model.promise``, the widest that the search takes: a model of few results does not know what it misses."""
+"""Of a ``Promise``, the widest that the search takes: a model of few results does not know what it misses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,29 @@ class Result:
     """Larger is better; None if the point could not be evaluated."""
     error: float = 0.0
     """Standard error of the value; 0 if unknown."""
+    metrics: tuple[Measured, ...] = ()
+    """What it measured of each metric of the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """How good the results at a point may be, by a model that is optimistic by ``WIDTH`` standard deviations."""
+
+    objectives: tuple[float, ...]
+    """Larger is better."""
+    violation: float
+    """By how much bounds of metrics would be violated even so, in standard deviations of their results."""
 
 
 class Model:
     """A model of some results. It is a function of the space, the seed and the results in their order, but for cells of
     the partition tree, which grow with suggestions."""
 
-    def __init__(self, space: Space, seed: int, noise_std: float | None = None, prior: Prior | None = None) -> None:
+    def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
-        self._state = auto.start(space, Config(noise_std=noise_std, prior=prior), seed)
+        self.config = config or Config()
+        self._policy = policy_of(self.config)
+        self._state = self._policy.start(space, self.config, seed)
         self._results: dict[int, Result] = {}
         self._failed: list[Position] = []
 
@@ -79,23 +95,34 @@ class Model:
         """
         points = []
         arrays = [self._stacked(positions) for positions in (pending, self._failed, moved)]
-        found = auto.suggestions(self._state, *arrays)
+        found = self._policy.suggestions(self._state, *arrays)
         if within is not None:
-            found = auto.suggestions_within(self._state, within, *arrays)
+            found = self._policy.suggestions_within(self._state, within, *arrays)
         for suggestion in islice(found, count):
             self._state = suggestion.state
             points.append(suggestion.point)
         return points
 
-    def promise(self, point: Array) -> float:
-        """Return how good the objective may be at a point (d,): its mean and ``WIDTH`` standard deviations."""
-        found = auto.predict(self._state, point[None])
-        return float(found.mean[0]) + WIDTH * float(found.std[0])
+    def promise(self, point: Array) -> Promise:
+        """Return how good the results may be at a point (d,)."""
+        found = self._policy.predict(self._state, point[None])
+        assert isinstance(self.config, Config)
+        bounds = list(zip(self.config.metrics, self._state.metrics, found.metrics, strict=True))
+        goals = [found, *(each for metric, _, each in bounds if metric.goal)]
+        violation = 0.0
+        for metric, state, each in bounds:
+            lower, upper = metric.signed_bounds
+            mean, width = float(each.mean[0]), WIDTH * float(each.std[0])
+            scale = float(np.std(state.record.values)) if state.record.size else 0.0
+            violation += max(lower - (mean + width), (mean - width) - upper, 0.0) / (scale or 1.0)
+        return Promise(tuple(float(each.mean[0]) + WIDTH * float(each.std[0]) for each in goals), violation)
 
     def _observe(self, result: Result) -> None:
         if result.value is not None:
             try:
-                self._state = auto.observe(self._state, np.array(result.position), result.value, result.error).state
+                self._state = self._policy.observe(
+                    self._state, np.array(result.position), result.value, result.error, result.metrics
+                ).state
             except FloatingPointError:  # the value is beyond what the model can hold
                 pass
             else:

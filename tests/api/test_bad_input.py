@@ -75,7 +75,7 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"early_stopping": {"rule": "asha", "max_steps": 9, "grace": 2}}, ["/early_stopping/grace"]),
     ({"early_stopping": {"rule": "median", "max_steps": 9, "eta": 3}}, ["/early_stopping/eta"]),
     ({"early_stopping": {"rule": "asha", "max_steps": 9}, "algorithm": {"kind": "bkb"}}, ["/early_stopping/rule"]),
-    ({"algorithm": {"kind": "random"}}, ["/algorithm/kind"]),
+    ({"algorithm": {"kind": "genetic"}}, ["/algorithm/kind"]),
     ({"algorithm": {"kind": "gp-ucb", "profile": "paper"}}, ["/algorithm/profile"]),
     ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}, ["/algorithm/points_per_axis"]),
     ({"algorithm": {"kind": "bkb", "points_per_axis": 1}}, ["/algorithm/points_per_axis"]),

@@ -18,6 +18,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from adabkb_client import Client, Float
 from adabkb_service import settings
 from adabkb_service.cli.server import GRACE_SECONDS
 from adabkb_service.storage import migration
@@ -326,3 +327,20 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_was(
     assert "name another file with --database" in message
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_shell_completes_commands_options_and_the_ids_of_studies(server: str) -> None:
+    """As bash asks for it, by the variables that ``--install-completion`` sets up."""
+    with Client(server) as client:
+        client.create_study("tuned", {"x": Float(0, 1)}, direction="minimize")
+
+    def completed(line: str) -> list[str]:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_ADABKB_COMPLETE": "complete_bash"}
+        done = subprocess.run(
+            [ADABKB], env={**os.environ, **words, "ADABKB_URL": server}, capture_output=True, text=True, check=False
+        )
+        return done.stdout.split()
+
+    assert completed("adabkb stu") == ["study"]
+    assert "--n-trials" in completed("adabkb run --n")
+    assert completed("adabkb study show tu") == ["tuned"]

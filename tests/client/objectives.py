@@ -103,3 +103,13 @@ def lookup(x: float) -> float:
 
 async def async_lookup(x: float) -> float:
     return lookup(x)
+
+
+SEEN_AT_IMPORT = os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def device(folder: Path, x: float) -> float:
+    """Which device the process saw when it imported this module; it waits until two processes are there."""
+    assert SEEN_AT_IMPORT is not None, x
+    in_company(folder, x)
+    return float(SEEN_AT_IMPORT)

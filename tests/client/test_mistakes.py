@@ -219,16 +219,14 @@ def test_named_in_catch_such_an_error_fails_its_trial_from_the_beginning(study: 
     assert study.run(lookup, n_trials=2, catch=KeyError, progress=False).failed == 2
 
 
-def test_an_objective_of_optuna_is_told_of_served(study: Study) -> None:
+def test_an_objective_of_optuna_is_told_of_optimize(study: Study) -> None:
     def objective(trial: Any) -> float:
         x: float = trial.suggest_float("x", 0, 1)
         return x
 
-    with pytest.raises(TypeError, match=r"written for Optuna.*study\.run\(served\(objective\), pass_trial=True\)"):
+    with pytest.raises(TypeError, match=r"written for Optuna.*study\.optimize\(objective\)"):
         study.run(objective, progress=False)
-    with pytest.raises(
-        AttributeError, match=r"no suggest_float.*study\.run\(served\(objective\), pass_trial=True\)"
-    ) as caught:
+    with pytest.raises(AttributeError, match=r"no suggest_float.*study\.optimize\(objective\)") as caught:
         study.run(objective, pass_trial=True, progress=False)
     assert not [note for note in caught.value.__notes__ if "catch" in note]
     assert {trial.state for trial in study.trials()} == {"released"}

@@ -47,6 +47,22 @@ def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process
     )
 
 
+def test_each_process_sees_one_device_before_it_imports_the_program(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    study.run(partial(objectives.device, tmp_path), workers=2, processes=True, gpus=[3, "5"])
+    assert {observation.value for observation in study.observations()} == {3.0, 5.0}
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_devices_need_processes(study: Study) -> None:
+    with pytest.raises(ValueError, match="gpus needs processes=True"):
+        study.run(objectives.parabola, gpus=[0])
+    with pytest.raises(ValueError, match=r"gpus must be a list of devices, such as \[0, 1\]"):
+        study.run(objectives.parabola, processes=True, gpus="01")
+
+
 def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> None:
     with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
         study.run(objectives.killed, processes=True, max_failures=2)

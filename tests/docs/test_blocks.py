@@ -26,6 +26,7 @@ ELSEWHERE = {
 }
 """Pages that a test of their own runs, or that are made by running a server."""
 LANGUAGES_NOT_RUN = {
+    "diff": "test_coming_from.py compares it with scripts that it runs",
     "r": "needs R",
     "matlab": "needs Matlab",
     "powerquery": "needs Excel",

@@ -18,6 +18,8 @@ from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.sampling import config as sampling_config
+from adabkb_service.engine.sampling.policy import sampling
 from adabkb_service.engine.threds import config as threds
 from adabkb_service.engine.threds.policy import gp_threds
 from tests.engine.drive import hills, record
@@ -39,6 +41,8 @@ SYSTEMS: dict[str, tuple[Policy[Any, Any], Any]] = {
     "bkb": (ada_bkb, Config(points_per_axis=9)),
     "random-bkb": (ada_bkb, Config(points=150)),
     "gp-threds": (gp_threds, THREDS),
+    "random": (sampling, sampling_config.Config("random")),
+    "sobol": (sampling, sampling_config.Config("sobol")),
 }
 STEPS = 24
 

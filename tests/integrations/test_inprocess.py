@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Bool, Catalogue, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client import Bool, Catalogue, Categorical, Client, Fixed, Float, Int, Mixture, Ordinal, Parameter
 from adabkb_integrations.inprocess import Evaluated, Search, maximize, minimize
 
 SPACE: dict[str, Parameter] = {
@@ -273,3 +273,34 @@ def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("kind", ["random", "sobol"])
+def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: Client) -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
+    algorithm = {"kind": kind}
+
+    def value(x: float, k: str) -> float:
+        return x + (k == "a")
+
+    found = minimize(value, space, 8, seed=4, algorithm=algorithm, progress=False)
+    study = client.create_study(None, space, direction="minimize", budget=8, seed=4, algorithm=algorithm)
+    study.run(value, progress=False)
+    assert [dict(trial.parameters) for trial in study.trials()] == [dict(trial.parameters) for trial in found.trials]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server have more systems"),
+        ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
+        ({"algorithm": {"kind": "random"}, "prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior goes with"),
+        (
+            {"algorithm": {"kind": "sobol"}, "mixtures": [Mixture(parameters=["x", "y"])]},
+            r"mixtures do not go with .*random",
+        ),
+    ],
+)
+def test_what_a_baseline_does_not_take_is_refused(options: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        minimize(lambda x, y: x + y, {"x": Float(0, 1), "y": Float(0, 1)}, 3, **options)

@@ -22,6 +22,7 @@ from optuna.trial import TrialState
 from adabkb_integrations.optuna import AdaBKBSampler
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
+from adabkb_integrations.optuna.outcomes import Goals
 from benchmarks.integrations import PLAIN, compared
 from benchmarks.quality.problems import FUNCTION_PROBLEMS
 from tests.waiting import PATIENCE
@@ -264,16 +265,98 @@ def test_values_that_no_model_can_hold_do_no_harm(beyond: float) -> None:
     assert len({trial.params["x"] for trial in study.trials}) == 5
 
 
-def test_points_that_violate_a_constraint_count_as_bad() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 0, 1)
-        trial.set_constraint("memory", x - 0.5)
-        return -x
+def limited(trial: optuna.Trial) -> float:
+    """The best feasible point is (0.45, 0.45), at the edge x + y = 0.9, and the value there is -0.405."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    trial.set_user_attr("memory", x + y - 0.9)
+    return float(-x * y - x * 0.45 - y * 0.45 + 0.2025)
 
-    study = run(objective, 25)
-    kept = [trial.params["x"] for trial in study.trials if trial.params["x"] <= 0.5]
-    assert len(kept) > 12
-    assert max(kept) > 0.499
+
+def memory(trial: optuna.trial.FrozenTrial) -> list[float]:
+    return [trial.user_attrs["memory"]]
+
+
+def best_kept(study: optuna.Study) -> float:
+    return min(float(trial.values[0]) for trial in study.trials if trial.values and memory(trial)[0] <= 0)
+
+
+def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
+    """Random points that keep it come within 0.02 in less than one study of five."""
+    study = run(limited, 25, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
+    assert best_kept(study) == pytest.approx(-0.405, abs=1e-3)
+
+
+def test_constraints_of_the_trial_are_those_of_the_function() -> None:
+    if not hasattr(optuna.Trial, "set_constraint"):
+        pytest.skip("Optuna 4 has no Trial.set_constraint")
+
+    def objective(trial: optuna.Trial) -> float:
+        value = limited(trial)
+        trial.set_constraint("0", trial.user_attrs["memory"])
+        return value
+
+    by_function = run(limited, 8, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
+    assert points(run(objective, 8)) == points(by_function)
+
+
+def test_a_constraint_that_only_some_trials_report_makes_them_bad() -> None:
+    def some(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [trial.params["x"] - 0.5] if trial.number % 2 else []
+
+    sampler = AdaBKBSampler(seed=1, constraints_func=some)
+    study = run(lambda trial: -trial.suggest_float("x", 0, 1), 25, sampler=sampler)
+    ordered = list(study.trials)
+    (branch,) = branches(ordered)
+    results = history(branch, branch.space({"x"}), ordered, Goals((-1.0,))).results
+    violating = [trial for trial in ordered[1:] if trial.number % 2 and trial.params["x"] > 0.5]
+    assert violating
+    for trial in violating:
+        value = results[trial.number].value
+        assert value is None or value <= min(each.value or 0.0 for each in results.values())
+
+
+def two_goals(trial: optuna.Trial) -> tuple[float, float]:
+    """The front are the points x = y from 0.2 to 0.8, where the square roots of both values sum to 0.6 sqrt(2)."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    return (x - 0.2) ** 2 + (y - 0.2) ** 2, -((x - 0.8) ** 2 + (y - 0.8) ** 2)
+
+
+def hypervolume(study: optuna.Study) -> float:
+    """Of the front above (0.72, -0.72), from which the best that can be had is 0.432."""
+    front = sorted((trial.values[0], -trial.values[1]) for trial in study.best_trials)
+    area, ceiling = 0.0, 0.72
+    for first, second in front:
+        if first < 0.72 and second < ceiling:
+            area += (0.72 - first) * (ceiling - second)
+            ceiling = second
+    return area
+
+
+def test_the_front_of_two_objectives_is_found() -> None:
+    directions = {"directions": ["minimize", "maximize"]}
+    ours = hypervolume(run(two_goals, 30, **directions))
+    assert ours > 0.39
+    for seed in range(3):
+        other = run(two_goals, 30, sampler=optuna.samplers.RandomSampler(seed=seed), **directions)
+        assert ours > hypervolume(other) + 0.02
+
+
+def test_two_objectives_under_a_constraint_and_in_branches() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        if trial.suggest_categorical("kind", ["bad", "good"]) == "bad":
+            z = trial.suggest_float("z", 0, 1)
+            return 1.0 + z, -1.0 - z
+        return two_goals(trial)
+
+    def left(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [trial.params.get("x", 0.0) - 0.5]
+
+    sampler = AdaBKBSampler(seed=1, constraints_func=left)
+    study = run(objective, 40, sampler=sampler, directions=["minimize", "maximize"])
+    kept = [trial for trial in study.trials if "x" in trial.params and trial.params["x"] <= 0.5]
+    assert len(kept) > 15
+    assert min(trial.values[0] for trial in kept) < 0.01
+    assert max(trial.values[1] for trial in kept) > -0.19
 
 
 def test_points_of_ones_own_come_in_between() -> None:
@@ -295,7 +378,7 @@ def model_of(study: optuna.Study, names: str) -> History:
     """What the model learns of the branch with these parameters."""
     ordered = sorted(study.trials, key=lambda trial: not trial.state.is_finished())
     (branch,) = (each for each in branches(study.get_trials(states=[TrialState.COMPLETE])) if each.names == set(names))
-    return history(branch, branch.space(names), ordered, -1.0)
+    return history(branch, branch.space(names), ordered, Goals((-1.0,)))
 
 
 def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_suggested() -> None:
@@ -367,9 +450,9 @@ def test_declared_noise_lets_points_be_repeated() -> None:
         AdaBKBSampler(noise_std=0.0)
 
 
-def test_several_objectives_are_refused_with_a_remedy() -> None:
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=AdaBKBSampler())
-    with pytest.raises(ValueError, match=r"one objective, and this study has 2; use optuna.samplers.NSGAIISampler"):
+def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
+    study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
+    with pytest.raises(ValueError, match=r"up to 4 objectives, and this study has 5; make constraints of some"):
         study.ask().suggest_float("x", 0, 1)
 
 

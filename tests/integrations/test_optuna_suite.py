@@ -1,7 +1,4 @@
-"""Optuna's own tests of samplers, all that are for samplers of one objective.
-
-``MultiObjectiveSamplerTestCase`` does not apply: several objectives are refused, as ``SingleOnlySamplerTestCase`` asks.
-"""
+"""Optuna's own tests of samplers, of one objective and of several. Optuna 4 has them under other names."""
 
 from __future__ import annotations
 
@@ -9,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 
 from adabkb_integrations.optuna import AdaBKBSampler
 
 
-class TestAdaBKBSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestAdaBKBSampler(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: AdaBKBSampler(seed=1)

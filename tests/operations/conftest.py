@@ -22,8 +22,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "bkb": {"kind": "bkb"},
     "random-bkb": {"kind": "random-bkb", "points": 200},
     "gp-threds": {"kind": "gp-threds", "lowest": -2, "highest": 1, "points_per_axis": 9, "patience": 5},
+    "random": {"kind": "random"},
+    "sobol": {"kind": "sobol"},
 }
 """An ``algorithm`` of each kind, for ``definition``."""
+OF_THE_PAPER = [name for name in SYSTEMS if name not in ("auto", "random", "sobol")]
+"""Those for one kind of space: a box of parameters that are always there."""
 
 
 class ManualClock:

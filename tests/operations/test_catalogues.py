@@ -16,7 +16,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
 from tests.operations.verbs import Ask, Value, change, get, observe, queue, suggest
 
@@ -203,7 +203,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, 
     assert words in fault["msg"]
 
 
-@pytest.mark.parametrize("system", [each for name, each in SYSTEMS.items() if name != "auto"])
+@pytest.mark.parametrize("system", [SYSTEMS[name] for name in OF_THE_PAPER])
 def test_other_systems_refuse_a_catalogue(system: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="has no catalogues"):
         definition(parameters=[catalogue(3)], algorithm=system)

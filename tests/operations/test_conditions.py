@@ -22,7 +22,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
-from tests.operations.conftest import SYSTEMS, definition
+from tests.operations.conftest import OF_THE_PAPER, SYSTEMS, definition
 from tests.operations.verbs import Ask, Failure, Value, observe, queue, retry, suggest
 
 PARAMETERS: list[dict[str, Any]] = [
@@ -171,7 +171,7 @@ def test_conditions_that_cannot_be_meant_are_refused_where_they_are(
     assert sentence in fault["msg"]
 
 
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "auto"])
+@pytest.mark.parametrize("system", OF_THE_PAPER)
 def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
     with pytest.raises(ValidationError, match="auto"):
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], algorithm=SYSTEMS[system])

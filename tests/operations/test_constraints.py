@@ -17,7 +17,7 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.operations.test_fixed import EVERY_KIND
 from tests.operations.verbs import Ask, Value, observe, observe_batch, queue, suggest
 
@@ -128,7 +128,7 @@ def test_another_list_of_constraints_is_another_study(running: Service) -> None:
         create(running, definition())
 
 
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "auto"])
+@pytest.mark.parametrize("system", OF_THE_PAPER)
 def test_a_system_that_cannot_keep_constraints_says_so(system: str) -> None:
     with pytest.raises(ValidationError, match="the profile auto can keep them") as refusal:
         definition(constraints=["x + y <= 1"], algorithm=SYSTEMS[system])

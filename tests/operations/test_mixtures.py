@@ -13,7 +13,7 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
 from tests.operations.verbs import Ask, Value, edit, observe, queue, suggest
 
@@ -150,7 +150,7 @@ def test_studies_without_a_mixture_are_refused_at_the_place_of_the_fault(
     assert any(sentence in fault["msg"] for fault in faults)
 
 
-@pytest.mark.parametrize("kind", [name for name in SYSTEMS if name != "auto"])
+@pytest.mark.parametrize("kind", [*OF_THE_PAPER, "sobol"])
 def test_other_systems_refuse_mixtures(kind: str) -> None:
     with pytest.raises(ValidationError, match="the profile auto can keep them"):
         mixed(algorithm=SYSTEMS[kind], parameters=PARAMETERS[:3], mixtures=MIXTURES[:1])

@@ -196,6 +196,7 @@ def _of_optuna(study: Any) -> Table:
 
 
 def _of_trial(trial: Any) -> Row:
-    is_feasible = all(violation <= 0 for violation in trial.constraints.values())
+    constraints = trial.constraints.values() if hasattr(trial, "constraints") else trial.system_attrs.get("constraints")
+    is_feasible = all(violation <= 0 for violation in constraints or ())  # before Optuna 5 they have no names
     state = trial.state.name.lower() if is_feasible else "infeasible"
     return _row(trial.number, {NESTED: trial.params, "value": trial.value, "state": state})

@@ -32,6 +32,7 @@ class Options:
     engine: str | None = None
     resources: Mapping[str, Any] | None = None
     context: Context = None
+    gpus: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -43,11 +44,22 @@ class Options:
         if not isinstance(self.processes, bool):
             raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
         self._check_engine()
+        self._check_gpus()
         check_catch(self.catch)
 
     def known(self) -> Parameters | None:
         """Return the context as it is now."""
         return self.context() if callable(self.context) else self.context
+
+    def _check_gpus(self) -> None:
+        if self.gpus is None:
+            return
+        if isinstance(self.gpus, str) or not len(self.gpus):
+            raise ValueError(f"gpus must be a list of devices, such as [0, 1], not {self.gpus!r}")
+        if not self.processes:
+            raise ValueError(
+                "gpus needs processes=True: threads of one process see the same devices. On a cluster use resources="
+            )
 
     def _check_engine(self) -> None:
         if self.engine not in (None, *ENGINES):

@@ -5,6 +5,8 @@ import os
 import pickle
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
@@ -27,6 +29,10 @@ CLOSE_PATIENCE = 5.0
 
 _spawn = multiprocessing.get_context("spawn")  # this process has threads, which a fork would leave in any state
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_visible_devices = threading.Lock()
+"""Held while the variable has the value for another process."""
+
 Reply = Result | Answer | BaseException | None
 
 
@@ -37,7 +43,7 @@ class WorkerProcess:
         TypeError: the function cannot be pickled, or the process cannot load it.
     """
 
-    def __init__(self, evaluation: Evaluation, study: StudyResource) -> None:
+    def __init__(self, evaluation: Evaluation, study: StudyResource, gpu: str | None = None) -> None:
         try:
             self._task = pickle.dumps((evaluation, study))
         except Exception as error:
@@ -46,6 +52,7 @@ class WorkerProcess:
                 f"({type(error).__name__}: {error}). Define it at the top level of a module; a lambda or a function "
                 "inside another one cannot be sent to a process."
             ) from None
+        self._gpu = gpu
         self._killed = False
         self._starting = threading.Lock()
         """Held from the look at ``_killed`` until the process is there, so that ``kill`` misses none in between."""
@@ -91,7 +98,8 @@ class WorkerProcess:
             self._pipe, theirs = _spawn.Pipe()
             # It is no daemon, because daemons may start no processes.
             self._process: SpawnProcess = _spawn.Process(target=_work, args=(theirs, self._task), daemon=False)
-            self._process.start()
+            with _seeing(self._gpu):
+                self._process.start()
         theirs.close()
         try:
             self._reply()
@@ -116,6 +124,25 @@ class WorkerProcess:
         self._process.join()
         code = self._process.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+@contextmanager
+def _seeing(gpu: str | None) -> Iterator[None]:
+    """Start processes inside the block that see one device. The variable is inherited, as a process imports the program
+    before it runs any code of this package."""
+    if gpu is None:
+        yield
+        return
+    with _visible_devices:
+        before = os.environ.get(VISIBLE)
+        os.environ[VISIBLE] = gpu
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[VISIBLE]
+            else:
+                os.environ[VISIBLE] = before
 
 
 def _work(pipe: Connection, task: bytes) -> None:

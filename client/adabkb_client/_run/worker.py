@@ -77,6 +77,7 @@ class _Crew:
         self._evaluation = evaluation
         self._leased: set[LeasedTrial] = set()
         self._processes: list[WorkerProcess] = []
+        self._numbered = 0
         self._abandoned = False
         self._lock = threading.Lock()
         self._asking = threading.Lock()
@@ -97,7 +98,10 @@ class _Crew:
                 self.state.fail(error)
 
     def _work_in_a_process(self, evaluation: Evaluation) -> None:
-        process = WorkerProcess(evaluation, self.study)
+        gpus = self.state.options.gpus
+        with self._lock:
+            number, self._numbered = self._numbered, self._numbered + 1
+        process = WorkerProcess(evaluation, self.study, None if gpus is None else str(gpus[number % len(gpus)]))
         with self._lock:
             self._processes.append(process)
             if self._abandoned:

@@ -21,10 +21,14 @@ from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Result, one_thread
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.prior import Prior
+from adabkb_service.engine.sampling import config as sampling
 
 log = logging.getLogger("adabkb_integrations")
 
 SEEDS = 2**31
+AUTO = {"profile": "auto"}
 
 Callback = Callable[["Search", Evaluated], object]
 """Takes the search and the trial that has just been finished."""
@@ -33,6 +37,9 @@ Callback = Callable[["Search", Evaluated], object]
 class Options(TypedDict, total=False):
     """The options of ``minimize`` and ``maximize``."""
 
+    algorithm: Mapping[str, Any]
+    """The system that chooses the points: ``{"profile": "auto"}``, the default, or as a baseline without a model
+    ``{"kind": "random"}`` or ``{"kind": "sobol"}``."""
     seed: SupportsIndex | None
     """Searches with the same seed and results evaluate the same points. None, the default, draws one."""
     noise_std: SupportsFloat | None
@@ -110,6 +117,7 @@ class Search:
         budget: SupportsIndex,
         *,
         sign: float,
+        algorithm: Mapping[str, Any] = AUTO,
         seed: SupportsIndex | None = None,
         noise_std: SupportsFloat | None = None,
         constraints: Sequence[str] = (),
@@ -144,7 +152,8 @@ class Search:
         conditional = [name for name, each in space.items() if each.when]
         self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
-        self._model = Model(self._domain.space, self.seed, _noise(noise_std), prior_of(prior, self._domain))
+        config = _config(algorithm, _noise(noise_std), prior_of(prior, self._domain), self._domain)
+        self._model = Model(self._domain.space, self.seed, config)
 
     def stop(self) -> None:
         """End the search after this trial."""
@@ -226,6 +235,24 @@ def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures
         raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
     to_wire(space)  # refuses other kinds, and what is not finite
     return domain_of(space, "space", constraints, mixtures)
+
+
+def _config(
+    algorithm: Mapping[str, Any], noise_std: float | None, prior: Prior | None, domain: Domain
+) -> Config | sampling.Config:
+    if algorithm in (AUTO, {"kind": "ada-bkb", **AUTO}):
+        return Config(noise_std=noise_std, prior=prior)
+    kind = algorithm.get("kind") if isinstance(algorithm, Mapping) and len(algorithm) == 1 else None
+    if kind not in ("random", "sobol"):
+        raise ValueError(
+            f'algorithm must be {{"profile": "auto"}}, {{"kind": "random"}} or {{"kind": "sobol"}}, not {algorithm!r}; '
+            "studies on a server have more systems"
+        )
+    if prior is not None:
+        raise ValueError('prior goes with the algorithm {"profile": "auto"} alone; leave one of the two out')
+    if kind == "sobol" and domain.space.mixtures:
+        raise ValueError('mixtures do not go with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
+    return sampling.Config(kind, repeats=noise_std is not None)
 
 
 def _at_least(name: str, number: SupportsIndex, least: int) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from adabkb_integrations.model import Position, Result
 from adabkb_integrations.optuna.axes import plain, position
 from adabkb_integrations.optuna.branches import Branch
+from adabkb_integrations.optuna.outcomes import Goals, Outcomes
 from adabkb_service.engine.space import Space
 
 SUGGESTED = "adabkb:suggested"
@@ -26,6 +25,7 @@ class History:
 
     branch: Branch
     space: Space
+    goals: Goals
     results: dict[int, Result] = field(default_factory=dict)
     """By trial number, in order of completion."""
     pending: list[Position] = field(default_factory=list)
@@ -35,17 +35,27 @@ class History:
     left: int = 0
     """How many suggestions led to other branches since the last trial that is of this one."""
 
+    @property
+    def values(self) -> list[tuple[float, ...]]:
+        """Of each objective, of the results that have values and keep the constraints, the larger the better."""
+        others = len(self.goals.signs) - 1
+        return [
+            (each.value, *(metric.value for metric in each.metrics[:others]))
+            for each in self.results.values()
+            if each.value is not None and all(metric.value >= 0 for metric in each.metrics[others:])
+        ]
 
-def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: float) -> History:
+
+def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: Goals) -> History:
     """Return what the trials say about a branch.
 
     Args:
         branch: one of the study's.
         space: those of its parameters that are searched.
         trials: all of the study; finished ones come first, in order of completion.
-        sign: +1 to maximise, -1 to minimise.
+        goals: what results are measured by.
     """
-    found, left, finished = History(branch, space), 0, list[float]()
+    found, left, outcomes = History(branch, space, goals), 0, Outcomes(goals)
     for trial in trials:
         suggested = _suggested(space, trial)
         aimed_at = position(space, suggested)
@@ -57,14 +67,14 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: f
             if point and trial.state is TrialState.RUNNING:
                 found.pending.append(point)
             elif point:
-                found.results[trial.number] = Result(point, _value(trial, sign, finished))
+                found.results[trial.number] = outcomes.result(point, trial)
             left = 0 if trial.state is TrialState.COMPLETE else left
         elif aimed_at and trial.state is TrialState.RUNNING:
             found.pending.append(aimed_at)
         elif aimed_at:  # the objective took another branch: there is no such point in this one
             found.results[trial.number] = Result(aimed_at, None)
             left += 1
-    return History(branch, space, found.results, found.pending, found.moved, left)
+    return History(branch, space, goals, found.results, found.pending, found.moved, left)
 
 
 def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
@@ -76,35 +86,3 @@ def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
 def _may_be_of(branch: Branch, trial: FrozenTrial) -> bool:
     """Whether a trial may yet ask, or might have asked, for the rest of the branch's parameters."""
     return trial.state is not TrialState.COMPLETE and trial.params.keys() <= branch.names
-
-
-def _value(trial: FrozenTrial, sign: float, finished: list[float]) -> float | None:
-    """What a finished trial is worth, the larger the better; None if it says only that its point is no good.
-
-    A pruned trial is worth its last intermediate value, but no more than the median of the trials completed before it:
-    the intermediate values may be of something else. An infeasible trial is worth as little as the worst of these.
-
-    Args:
-        trial: complete, pruned or failed.
-        sign: +1 to maximise, -1 to minimise.
-        finished: values of the trials completed before, sorted; that of this one is added.
-    """
-    if trial.state is TrialState.FAIL:
-        return None
-    if any(violation > 0 for violation in trial.constraints.values()):
-        return finished[0] if finished else None
-    if trial.state is TrialState.PRUNED:
-        last = trial.intermediate_values.get(trial.last_step if trial.last_step is not None else -1)
-        value = math.nan if last is None else sign * last
-        if finished:
-            value = min(value, _median(finished))
-    else:
-        assert trial.value is not None
-        value = sign * trial.value
-        if math.isfinite(value):
-            bisect.insort(finished, value)
-    return value if math.isfinite(value) else None
-
-
-def _median(ordered: Sequence[float]) -> float:
-    return ordered[(len(ordered) - 1) // 2]

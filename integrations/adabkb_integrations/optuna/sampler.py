@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import StudyDirection
+from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
-from adabkb_integrations.model import Array, Model, one_thread
+from adabkb_integrations.model import Model, Promise, one_thread
 from adabkb_integrations.optuna.axes import axis, external
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
+from adabkb_integrations.optuna.outcomes import goals_of
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Space
 
@@ -32,6 +34,7 @@ PERIOD = 10
 """One of so many trials is random if there are several branches, so that further ones are found."""
 MODELS = 64
 """Models kept."""
+MOST_OBJECTIVES = 4
 
 
 class AdaBKBSampler(BaseSampler):
@@ -40,18 +43,21 @@ class AdaBKBSampler(BaseSampler):
     The engine runs in this process. The model is made of the trials in the study's storage, so a study can be resumed,
     and shared by threads, processes and machines: points that others are evaluating are taken into account. Parameters
     of every kind are modelled, log-scaled and stepped ones too; those that the objective asks for conditionally are
-    modelled per set of parameters that occur together. Pruned trials count by their last intermediate value, failed
-    and infeasible ones as bad.
+    modelled per set of parameters that occur together. Several objectives have a model each, and the search looks for
+    their Pareto front; so have constraints that all complete trials report. Pruned trials count by their last
+    intermediate value, failed ones as bad.
 
     Args:
         seed: a study of one worker with the same seed and results makes the same trials. None draws one.
-        noise_std: standard deviation of one value of the objective, in its units; None: it is learned. If it is given,
-            points may be repeated.
+        noise_std: standard deviation of one value of the objective, the first of several, in its units; None: it is
+            learned. If it is given, points may be repeated.
+        constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
+            which violates it if it is above 0. In Optuna 5 ``trial.set_constraint`` does the same.
         independent_sampler: for what no model is about yet: parameters that no complete trial has, or whose range
             changes from trial to trial. ``RandomSampler(seed)`` by default.
 
     Raises:
-        ValueError: ``noise_std`` is not positive; or, when sampling, the study has several objectives.
+        ValueError: ``noise_std`` is not positive; or, when sampling, the study has more than four objectives.
     """
 
     def __init__(
@@ -59,12 +65,14 @@ class AdaBKBSampler(BaseSampler):
         *,
         seed: int | None = None,
         noise_std: float | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
     ) -> None:
         if noise_std is not None and not noise_std > 0:
             raise ValueError(f"noise_std must be positive, not {noise_std}; leave it out to have it learned")
         self._seed = secrets.randbits(32) if seed is None else seed
         self._noise_std = noise_std
+        self._constraints_func = constraints_func
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
         self._models: list[Model] = []
         self._lock = threading.Lock()
@@ -84,7 +92,7 @@ class AdaBKBSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the parameters of all branches; ``sample_relative`` gives values for those of one."""
         del trial
-        _check_one_objective(study)
+        _check_objectives(study)
         found = branches(_completed(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))))
         space = {name: distribution for branch in found for name, distribution in branch.distributions.items()}
         return {name: distribution for name, distribution in sorted(space.items()) if not distribution.single()}
@@ -93,7 +101,7 @@ class AdaBKBSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return values for the parameters of the most promising branch; none while there is no model."""
-        _check_one_objective(study)
+        _check_objectives(study)
         if not search_space:
             return {}
         with self._lock, one_thread():
@@ -109,7 +117,7 @@ class AdaBKBSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Return the middle of the range for the first trial, and what the independent sampler says for others."""
-        _check_one_objective(study)
+        _check_objectives(study)
         if trial.number == 0:
             space = Space((axis(param_name, param_distribution),))
             return external(space.decode([0.5] * space.dimension), {param_name: param_distribution})[param_name]
@@ -120,7 +128,9 @@ class AdaBKBSampler(BaseSampler):
         self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Tell the independent sampler."""
+        """Keep the trial's constraints, and tell the independent sampler."""
+        if self._constraints_func is not None:
+            _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
 
     def _suggested(
@@ -141,7 +151,7 @@ class AdaBKBSampler(BaseSampler):
             points = model.suggest(each.pending, each.moved)
             # Where every point of a finite space is taken, one of them comes again.
             point = points[0] if points else uniforms(self._seed, trial.number, each.space.dimension)
-            offers.append((_rank(each, model, point), each.space.decode(point)))
+            offers.append((_rank(each, model.promise(point), histories), each.space.decode(point)))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
 
@@ -149,19 +159,20 @@ class AdaBKBSampler(BaseSampler):
         self, study: Study, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
     ) -> list[History]:
         """What the trials say about each branch that is open."""
-        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
             space = branch.space(search_space)
             if space.dimension:
-                histories.append(history(branch, space, ordered, sign))
+                histories.append(history(branch, space, ordered, goals_of(study.directions, branch.trials)))
         return [each for each in histories if each.left < LEFT]
 
     def _model(self, seen: History) -> Model:
         """The model of a branch: the one kept that has learned most of its results, brought up to date."""
-        usable = [each for each in self._models if each.space == seen.space and each.agrees_with(seen.results)]
-        model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, self._noise_std)
+        config = seen.goals.config(self._noise_std)
+        kept = [each for each in self._models if each.space == seen.space and each.config == config]
+        usable = [each for each in kept if each.agrees_with(seen.results)]
+        model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, config)
         self._models = [*(each for each in self._models if each is not model), model][-MODELS:]
         model.learn(seen.results)
         return model
@@ -176,10 +187,20 @@ def _told(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
     return {each.number for each in trials if each.system_attrs.get(SUGGESTED) == values}
 
 
-def _rank(seen: History, model: Model, point: Array) -> tuple[int, float]:
-    """By what branches are compared, the larger the better: those of few trials first, then by their promise."""
+def _rank(seen: History, promise: Promise, histories: Sequence[History]) -> tuple[int, float, float]:
+    """By what branches are compared, the larger the better: those of few trials first, then by their promise.
+
+    A promise is worth by how much it is beyond all results (the additive epsilon indicator of Zitzler et al. 2003):
+    min over results y of max over objectives k of (promise_k - y_k) / range_k.
+    """
     aimed_at = len(seen.branch.trials) + len(seen.pending)
-    return max(FIRST - aimed_at, 0), model.promise(point)
+    values = np.array([each for history in histories for each in history.values] or [promise.objectives])
+    scale = np.maximum(np.abs(values).max(axis=0), 1e-300)  # differences of halves do not overflow
+    halves, promised = values / scale / 2, np.nan_to_num(np.array(promise.objectives)) / scale / 2
+    ranges = np.ptp(halves, axis=0)
+    gains = (promised - halves) / np.where(ranges > 0, ranges, 1.0)
+    worth = float(gains.max(axis=1).min())
+    return max(FIRST - aimed_at, 0), -promise.violation, worth
 
 
 def _completed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
@@ -193,9 +214,9 @@ def _end(trial: FrozenTrial) -> tuple[datetime, int]:
     return trial.datetime_complete, trial.number
 
 
-def _check_one_objective(study: Study) -> None:
-    if len(study.directions) > 1:
+def _check_objectives(study: Study) -> None:
+    if len(study.directions) > MOST_OBJECTIVES:
         raise ValueError(
-            f"AdaBKBSampler optimizes one objective, and this study has {len(study.directions)}; "
-            "use optuna.samplers.NSGAIISampler or TPESampler for it, or a weighted sum"
+            f"AdaBKBSampler takes up to {MOST_OBJECTIVES} objectives, and this study has {len(study.directions)}; "
+            "make constraints of some, or use optuna.samplers.NSGAIISampler"
         )

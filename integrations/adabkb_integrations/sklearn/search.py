@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from inspect import getclosurevars
 from numbers import Integral
 from types import FunctionType
 from typing import Any, ClassVar
@@ -100,17 +101,23 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 UserWarning,
                 stacklevel=3,
             )
-        together = math.ceil(effective_n_jobs(self.n_jobs) / self.n_splits_)
+        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9 it has these nowhere else yet
+        self._folds: int = getattr(self, "n_splits_", None) or seen["n_splits"]
+        self._splitter = getattr(self, "_checked_cv_orig", None) or seen["cv_orig"]
+        together = math.ceil(effective_n_jobs(self.n_jobs) / self._folds)
+        fits: list[dict[str, Any]] = []
+        evaluate_candidates = _of_one_search(evaluate_candidates, fits)
+        if callback_ctx is None:  # before scikit-learn 1.9
+            self._search(searched, count, together, evaluate_candidates)
+            _warn_or_raise_about_fit_failures(fits, self.error_score)
+            return
         batches = callback_ctx.subcontext(
             task_name="search", max_subtasks=math.ceil(count / together)
         ).call_on_fit_task_begin(estimator=self)
 
-        fits: list[dict[str, Any]] = []
-        evaluate_candidates = _of_one_search(evaluate_candidates, fits)
-
         def evaluate(candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             context = batches.subcontext(
-                task_name="batch", max_subtasks=len(candidates) * self.n_splits_, sequential_subtasks=False
+                task_name="batch", max_subtasks=len(candidates) * self._folds, sequential_subtasks=False
             ).call_on_fit_task_begin(estimator=self)
             results: Mapping[str, Any] = evaluate_candidates(candidates, callback_ctx=context)
             context.call_on_fit_task_end(estimator=self)
@@ -145,8 +152,8 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         if f"mean_test_{metric}" not in results:
             raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")
         means = results[f"mean_test_{metric}"].tolist()
-        errors = (results[f"std_test_{metric}"] / math.sqrt(self.n_splits_)).tolist()
-        is_noise = not _yields_constant_splits(self._checked_cv_orig) if self.fold_noise == "auto" else self.fold_noise
+        errors = (results[f"std_test_{metric}"] / math.sqrt(self._folds)).tolist()
+        is_noise = not _yields_constant_splits(self._splitter) if self.fold_noise == "auto" else self.fold_noise
         return [
             Result(point, mean, error if is_noise else 0.0) if math.isfinite(mean) else Result(point, None)
             for point, mean, error in zip(points, means, errors, strict=True)

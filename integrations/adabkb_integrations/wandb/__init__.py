@@ -1,8 +1,10 @@
-"""Trials as runs of Weights & Biases: ``study.run(score, callbacks=[WandbCallback(project="...")])``."""
+"""Trials as runs of W&B: ``study.run(score, callbacks=[WandbCallback(project="...")])``; and the configuration of
+a sweep as a study: ``sweep(config, "name")``."""
 
 try:
     from adabkb_integrations.wandb.callback import WandbCallback
+    from adabkb_integrations.wandb.sweep import sweep
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; install what this module needs: pip install 'adabkb-service[wandb]'") from error
 
-__all__ = ["WandbCallback"]
+__all__ = ["WandbCallback", "sweep"]

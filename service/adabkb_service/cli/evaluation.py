@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -66,11 +66,15 @@ class Programs:
     limits: Limits
     pattern: re.Pattern[str] | None
     logs: Path | None
+    gpus: Sequence[str] = ()
+    """The devices of CUDA, of which each program sees one; none: the environment's."""
     expected: Expected | None = None
     """What the study takes; None: any result."""
     _has_succeeded: bool = False
     """Whether a trial has got a result, or was stopped: then output that is no result may be of a single point."""
     _running: set[ProcessGroup] = field(default_factory=set)
+    _seen: Counter[str] = field(default_factory=Counter)
+    """By device the programs that see it."""
     _stopped_by: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _given_back: int = 0
@@ -164,7 +168,33 @@ class Programs:
 
     @contextmanager
     def _started(self, command: Sequence[str], trial: LeasedTrial, folder: Path) -> Iterator[ProcessGroup]:
-        variables = {**self.environment, **program.environment(trial, folder)}
+        with (
+            self._device() as seen,
+            self._started_with(
+                command, {**self.environment, **program.environment(trial, folder), **seen}, folder
+            ) as group,
+        ):
+            yield group
+
+    @contextmanager
+    def _device(self) -> Iterator[dict[str, str]]:
+        """The variable by which a program sees the device that has the fewest programs; none without devices."""
+        if not self.gpus:
+            yield {}
+            return
+        with self._lock:
+            device = min(self.gpus, key=lambda each: self._seen[each])
+            self._seen[device] += 1
+        try:
+            yield {"CUDA_VISIBLE_DEVICES": device}
+        finally:
+            with self._lock:
+                self._seen[device] -= 1
+
+    @contextmanager
+    def _started_with(
+        self, command: Sequence[str], variables: Mapping[str, str], folder: Path
+    ) -> Iterator[ProcessGroup]:
         with self._lock:  # so that a signal that stops the command misses no program
             self.check_running()
             try:

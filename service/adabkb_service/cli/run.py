@@ -49,6 +49,10 @@ def run(
         int | None, typer.Option(min=1, help="trials to evaluate, at most; else until the study is complete")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="programs that run at once")] = 1,
+    gpus: Annotated[
+        str | None,
+        typer.Option(help="devices of CUDA, such as 0,1: each program sees one of them, by CUDA_VISIBLE_DEVICES"),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds for one trial, which then fails")
     ] = None,
@@ -102,6 +106,7 @@ def run(
     server = None if local is None else local_server(local)
     told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
     programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
+    programs.gpus = _devices(gpus)
     with (
         reported(option_names(run), study),
         _client(url, token, server, retry_for) as client,
@@ -155,6 +160,14 @@ def _explained(study: str, max_failures: int) -> Iterator[None]:
         if isinstance(stopped.code, str):
             fail(f"{stopped.code}. The trial is given back.")
         raise
+
+
+def _devices(gpus: str | None) -> list[str]:
+    """The devices, each with as many programs as others."""
+    found = [] if gpus is None else [each.strip() for each in gpus.split(",")]
+    if not all(found):
+        fail(f"--gpus {gpus!r} has an empty name; give devices with commas between them, such as 0,1")
+    return found
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

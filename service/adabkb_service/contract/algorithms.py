@@ -26,6 +26,7 @@ from adabkb_service.contract.constants import (
     Index,
     KernelFields,
     SketchedFields,
+    System,
     TreeFields,
     WidthFields,
     incompatible,
@@ -36,12 +37,13 @@ from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.variation import Chaining
+from adabkb_service.engine.sampling import config as sampling_module
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.wording import nearest
 
 
-class AutoProfile(Body):
+class AutoProfile(System):
     """Ada-BKB with every constant learned: the default."""
 
     kind: Literal["ada-bkb"] = "ada-bkb"
@@ -51,6 +53,8 @@ class AutoProfile(Body):
     )
     takes_slices: ClassVar[bool] = True
     takes_constraints: ClassVar[bool] = True
+    takes_mixtures: ClassVar[bool] = True
+    takes_every_space: ClassVar[bool] = True
     takes_metrics: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
@@ -204,6 +208,41 @@ class GPThreDS(KernelFields):
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
 
 
+class RandomPoints(System):
+    """Uniform random points, without a model: a baseline."""
+
+    kind: Literal["random"]
+    takes_slices: ClassVar[bool] = True
+    takes_constraints: ClassVar[bool] = True
+    takes_mixtures: ClassVar[bool] = True
+    takes_every_space: ClassVar[bool] = True
+
+    def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
+        """The configuration of the engine."""
+        return sampling_module.Config("random", repeats=output_noise_std is not None)
+
+    def resolved(self, space: Space) -> Self:  # noqa: ARG002
+        """Itself: nothing depends on the space."""
+        return self
+
+
+class SobolPoints(System):
+    """Quasi-random points, without a model: they fill the box more evenly than random ones."""
+
+    kind: Literal["sobol"]
+    takes_slices: ClassVar[bool] = True
+    takes_constraints: ClassVar[bool] = True
+    takes_every_space: ClassVar[bool] = True
+
+    def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
+        """The configuration of the engine."""
+        return sampling_module.Config("sobol", repeats=output_noise_std is not None)
+
+    def resolved(self, space: Space) -> Self:  # noqa: ARG002
+        """Itself: nothing depends on the space."""
+        return self
+
+
 def _known(algorithm: object) -> object:
     """Check that the kind exists and that it has the given constants.
 
@@ -251,6 +290,8 @@ SYSTEMS: Mapping[str, type[Body]] = {
     "bkb": BKB,
     "random-bkb": RandomBKB,
     "gp-threds": GPThreDS,
+    "random": RandomPoints,
+    "sobol": SobolPoints,
 }
 PROFILES = ["auto", "paper"]
 KINDS = ["ada-bkb", *list(SYSTEMS)[len(PROFILES) :]]
@@ -263,7 +304,9 @@ Algorithm = Annotated[
     | Annotated[GPUCB, Tag("gp-ucb")]
     | Annotated[BKB, Tag("bkb")]
     | Annotated[RandomBKB, Tag("random-bkb")]
-    | Annotated[GPThreDS, Tag("gp-threds")],
+    | Annotated[GPThreDS, Tag("gp-threds")]
+    | Annotated[RandomPoints, Tag("random")]
+    | Annotated[SobolPoints, Tag("sobol")],
     Discriminator(_system),
     BeforeValidator(_known),
 ]

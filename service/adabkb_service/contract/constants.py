@@ -41,15 +41,24 @@ Index = Annotated[
 ]
 
 
-class KernelFields(Body):
-    """The kernel."""
+class System(Body):
+    """A system, and which definitions of studies go with it."""
 
     takes_slices: ClassVar[bool] = False
     """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
     takes_constraints: ClassVar[bool] = False
     """Whether the system keeps to constraints on parameters."""
+    takes_mixtures: ClassVar[bool] = False
+    """Whether the system keeps to mixtures."""
+    takes_every_space: ClassVar[bool] = False
+    """Whether parameters may have conditions and descriptors, be periodic or a catalogue, and be edited."""
     takes_metrics: ClassVar[bool] = False
     """Whether the system models metrics beside the objective. Others are never given any."""
+
+
+class KernelFields(System):
+    """The kernel."""
+
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float,

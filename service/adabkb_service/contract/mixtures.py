@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Count, Name, Parameter, Positive
@@ -63,7 +63,7 @@ def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter],
         PydanticCustomError: the algorithm does not keep them.
         ValidationError: one error per fault.
     """
-    if not isinstance(algorithm, AutoProfile):
+    if not algorithm.takes_mixtures:
         raise PydanticCustomError("mixtures", NEEDS_AUTO)
     conditional = {each.name for each in parameters if each.when}
     given = [each.of_engine() for each in mixtures], [each.axis() for each in parameters]

@@ -54,6 +54,7 @@ from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import exclusions
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.sampling import config as sampling_module
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import config as gp_threds_module
 
@@ -189,21 +190,21 @@ class StudyDefinition(Body):
         if parameters is None:
             return algorithm
         if catalogues_of(parameters):  # whose tables are not needed here
-            if not isinstance(algorithm, AutoProfile):
+            if not algorithm.takes_every_space:
                 raise incompatible("kind", NO_CATALOGUES)
             return algorithm
         space = _space(parameters)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
             raise incompatible("kind", "has one objective; leave the algorithm out: auto takes several")
-        if space.conditions and not isinstance(algorithm, AutoProfile):
+        if space.conditions and not algorithm.takes_every_space:
             raise incompatible(
                 "kind", "has no parameters with conditions (when); leave the algorithm out: auto has them"
             )
         is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
-        if is_described and not isinstance(algorithm, AutoProfile):
+        if is_described and not algorithm.takes_every_space:
             raise incompatible("kind", "makes no use of descriptors; leave the algorithm out: auto does")
         is_periodic = any(isinstance(each, FloatParameter) and each.periodic for each in parameters)
-        if is_periodic and not isinstance(algorithm, AutoProfile):
+        if is_periodic and not algorithm.takes_every_space:
             raise incompatible("kind", "has no periodic parameters; leave the algorithm out: auto has them")
         if context.context_of(parameters) and not algorithm.takes_slices:
             raise incompatible("kind", "has no context parameters; leave the algorithm out: auto has them")
@@ -343,7 +344,7 @@ class StudyDefinition(Body):
         take some seconds of a processor, so no validation waits for it."""
         return exclusions(self.space()) if self.constraints else {}
 
-    def config(self) -> auto_module.Config | Config | gp_threds_module.Config:
+    def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
         """The configuration of the engine."""
         config = self.algorithm.config(self.noise_std, self.sign)
         if not isinstance(config, auto_module.Config):

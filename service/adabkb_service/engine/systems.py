@@ -14,6 +14,8 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.paper import config as ada_bkb_module
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.sampling import config as sampling_module
+from adabkb_service.engine.sampling.policy import sampling
 from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 
@@ -21,6 +23,7 @@ _SYSTEMS: Mapping[type, Policy[Any, Any]] = {
     auto_module.Config: auto,
     ada_bkb_module.Config: ada_bkb,
     gp_threds_module.Config: gp_threds,
+    sampling_module.Config: sampling,
 }
 
 

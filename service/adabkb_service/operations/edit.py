@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.quantities import WORDS, without_words
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
@@ -165,7 +164,7 @@ def check_editable(definition: StoredDefinition) -> None:
         Invalid: it cannot.
     """
     rule, detail = definition.early_stopping, None
-    if not isinstance(definition.algorithm, AutoProfile):
+    if not definition.algorithm.takes_every_space:
         detail = NEEDS_AUTO
     elif rule is not None and rule.compares:
         detail = COMPARES.format(rule=rule.rule)

@@ -7,6 +7,8 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.cli.run.started import Create, Run, reasons, started, states
 from tests.processes import is_alive
 
@@ -18,6 +20,16 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
     assert (said["completed"], said["failed"]) == (4, 0)
     assert len(list(folder.iterdir())) == 4
     assert "goes on; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_program_sees_the_device_that_has_the_fewest_programs(create: Create, run: Run) -> None:
+    """Two run at once, so they have one each; a third device is not needed."""
+    study = create(budget=6)
+    together = "touch $ADABKB_TRIAL; while [ $(ls | wc -l) -lt 2 ]; do sleep 0.01; done; echo $CUDA_VISIBLE_DEVICES"
+    run(study, together, "--workers", "2", "--gpus", "3,5")
+    assert {observation.value for observation in study.observations()} == {3.0, 5.0}
+    assert "--gpus '3,' has an empty name" in run(study, "echo 1", "--gpus", "3,", code=1)
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_fails(

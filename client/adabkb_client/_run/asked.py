@@ -1,0 +1,338 @@
+"""The parameters that an objective asks for by ``trial.suggest_float`` and the like: running it defines the space.
+
+A parameter that the study does not have is added to its space, by an edit that gives all trials so far its default.
+Where trials that ask for it and trials that do not are told apart by the value of another parameter, it gets the
+condition ``when`` for that.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, SupportsFloat
+
+from adabkb_client._lease import LeasedTrial
+from adabkb_client._models import StudyInfo
+from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
+from adabkb_client._plain import WrongFunction, plain
+from adabkb_client._resource import StudyResource
+from adabkb_client.errors import Invalid
+
+MOST_VALUES = 16
+"""Of an integer parameter on which others may be found to depend."""
+
+_editing = threading.Lock()
+"""Held while a thread of this process looks at the space and edits it."""
+
+Objective = Callable[["AskingTrial"], Any]
+"""Takes a trial that it asks for its parameters, and returns what a function of ``Study.run`` returns."""
+
+
+class FirstParameter(BaseException):
+    """The objective has asked for a parameter, and there is no study yet. No ``except Exception`` takes it."""
+
+    def __init__(self, name: str, parameter: Parameter) -> None:
+        super().__init__(name)
+        self.parameters = {name: parameter}
+
+
+class Suggestions:
+    """The methods by which an objective asks for its parameters."""
+
+    def suggest_float(
+        self, name: str, low: SupportsFloat, high: SupportsFloat, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """Return the value of a real parameter.
+
+        Args:
+            name: of the parameter.
+            low: the least value.
+            high: the largest value.
+            step: the distance of values, which begin at ``low``; None is any value.
+            log: whether the scale is logarithmic.
+
+        Raises:
+            ValueError: the study has another range for it.
+        """
+        if float(low) == float(high):
+            return float(low)
+        return float(self._value(name, Float(float(low), float(high), log=log, step=step)))
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
+        """Return the value of an integer parameter: as ``suggest_float``."""
+        if low == high:
+            return low
+        return int(self._value(name, Int(low, high, log=log, step=step)))
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """Return one of some choices: texts, numbers, booleans, None or lists of these.
+
+        Raises:
+            ValueError: the study has other choices for it.
+        """
+        if len(choices) == 1:
+            return choices[0]
+        return self._value(name, Categorical(list(choices)))
+
+    def _value(self, name: str, parameter: Parameter) -> Any:
+        raise FirstParameter(name, parameter)
+
+
+class AskingTrial(Suggestions):
+    """A leased trial, as an objective that asks for its parameters knows it."""
+
+    def __init__(self, leased: LeasedTrial, space: "Space") -> None:
+        self._leased = leased
+        self._space = space
+        self.params: dict[str, Any] = {}
+        """The parameters that the objective has asked for, with their values."""
+
+    @property
+    def number(self) -> int:
+        """The trial's number, from 1."""
+        return self._leased.number
+
+    @property
+    def user_attrs(self) -> dict[str, Any]:
+        """The attributes of the trial."""
+        return self._leased.attributes
+
+    def set_user_attr(self, name: str, value: Any) -> None:
+        """Set an attribute of the trial: see ``Study.annotate``."""
+        self._leased.set_attribute(name, value)
+
+    def report(self, value: SupportsFloat, step: int) -> None:
+        """Report a value before the end: see ``Study.report``."""
+        self._leased.report(step, value)
+
+    def should_prune(self) -> bool:
+        """Whether the study's ``early_stopping`` has stopped the trial at the last report."""
+        return self._leased.should_stop()
+
+    def _value(self, name: str, parameter: Parameter) -> Any:
+        if name not in self.params:
+            self.params[name] = self._space.value(self._leased, self.params, name, parameter)
+        return self.params[name]
+
+
+@dataclass
+class Space:
+    """The space of a study, as this process last saw it."""
+
+    study: StudyResource
+    info: StudyInfo | None = None
+    independent: set[str] = field(default_factory=set)
+    """Parameters for which no condition was found."""
+
+    def value(self, leased: LeasedTrial, asked: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
+        """Return the value of a parameter in a trial. Where the trial has none, the space is edited.
+
+        Args:
+            leased: the trial.
+            asked: what it has asked for before.
+            name: of the parameter.
+            parameter: how it is declared.
+
+        Raises:
+            ValueError: the study declares it otherwise.
+            Invalid: the space of the study cannot be edited.
+        """
+        with _editing:
+            known = self._known(name)
+            if known is not None:
+                _check(name, parameter, known)
+            if name in leased.parameters and (known is None or not _widened(known, asked)):
+                return leased.parameters[name]
+            self.info = self.study.info()
+            known = self._known(name)
+            default = leased.parameters.get(name, self.info.defaults.get(name, _middle(parameter)))
+            if known is None:
+                when = self._when(leased, asked, lacking=None)
+                self._edit({**to_wire({name: parameter})[0], **({"when": when} if when else {})}, {name: default})
+            else:
+                _check(name, parameter, known)
+                if when := _widened(known, asked):
+                    self._edit({**known, "when": when}, {name: default})
+            return default
+
+    def evaluated(self, leased: LeasedTrial, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the point that a trial has evaluated, and give a condition to each parameter that it did not ask for,
+        where one is found; the point is without these."""
+        with _editing:
+            if next(self._unasked(asked), None) is not None:
+                self.info = self.study.info()
+                for known in list(self._unasked(asked)):
+                    when = self._when(leased, asked, lacking=known["name"])
+                    if when is None:
+                        self.independent.add(known["name"])
+                    else:
+                        self._edit({**known, "when": when}, {})
+            assert self.info is not None, "the trial has asked for a parameter"
+            active = {each["name"] for each in self.info.parameters if _is_active(each, asked)}
+        return {name: value for name, value in {**leased.parameters, **asked}.items() if name in {*asked, *active}}
+
+    def _unasked(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The parameters of the space that a trial should have asked for; others may have found them meanwhile."""
+        for each in () if self.info is None else self.info.parameters:
+            if _is_active(each, asked) and each["kind"] != "fixed" and each["name"] not in {*asked, *self.independent}:
+                yield dict(each)
+
+    def _known(self, name: str) -> dict[str, Any] | None:
+        if self.info is None:
+            self.info = self.study.info()
+        return next((dict(each) for each in self.info.parameters if each["name"] == name), None)
+
+    def _when(
+        self, leased: LeasedTrial, asked: Mapping[str, Any], *, lacking: str | None
+    ) -> dict[str, list[Any]] | None:
+        """The condition that tells this trial from the others; None if no parameter does.
+
+        Args:
+            leased: the trial.
+            asked: what it has asked for.
+            lacking: the parameter that this trial lacks, and others have; None for one that this trial alone has.
+        """
+        others = [each.parameters for each in self.study.observations() if each.trial != leased.number]
+        known = {} if lacking is None else self._known(lacking) or {}
+        # A point that did not ask for it may have been completed with the default.
+        unknown = self.info.defaults.get(lacking) if self.info is not None and lacking is not None else None
+        for parent in self._parents(asked):
+            name, value = parent["name"], asked[parent["name"]]
+            points = [each for each in others if name in each]
+            if lacking is None:
+                if others and not _holds((each[name] for each in points), value):
+                    return {name: [value]}
+            elif not _holds((each[name] for each in points if each.get(lacking, unknown) != unknown), value):
+                before = known.get("when", {}).get(name, _values(parent))
+                if left := [each for each in before if not _holds([value], each)]:
+                    return {name: left}
+        return None
+
+    def _parents(self, asked: Iterable[str]) -> list[dict[str, Any]]:
+        """The parameters on which others may depend, the likeliest first: choices, then few integers, those that the
+        trial has asked for last before others."""
+        names = list(asked)[::-1]
+        found = [each for each in map(self._known, names) if each is not None and _values(each)]
+        return sorted(found, key=lambda each: each["kind"] == "int")
+
+    def _edit(self, parameter: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        try:
+            self.info = self.study._edit_space([parameter], defaults)
+        except Invalid as refused:
+            refused.add_note(
+                f"The objective asks for {parameter['name']!r}, which the study has not; its space cannot be edited: "
+                "declare all parameters in create_study(...)."
+            )
+            raise
+
+
+@dataclass
+class Asking:
+    """A function of ``Study.run`` with ``pass_trial`` that evaluates such an objective."""
+
+    objective: Objective
+    space: Space
+
+    def __call__(self, leased: LeasedTrial) -> Any:
+        trial = AskingTrial(leased, self.space)
+        try:
+            returned = self.objective(trial)
+        except Exception:
+            if leased.should_stop():  # the objective may end by any exception then
+                return None
+            raise
+        if leased.outcome is not None:
+            return returned
+        point = self.space.evaluated(leased, trial.params)
+        if point == leased.parameters:
+            return returned
+        fields = dict(returned) if isinstance(returned, Mapping) else {"value": returned}
+        leased.observe(parameters=point, **fields)
+        return None
+
+
+def first_parameter(objective: Objective) -> dict[str, Parameter]:
+    """Return the first parameter that an objective asks for, by running it until then.
+
+    Raises:
+        TypeError: it asks for none.
+    """
+    try:
+        objective(Suggestions())  # type: ignore[arg-type]  # which has the methods until then
+    except FirstParameter as found:
+        return found.parameters
+    raise WrongFunction(
+        "the objective asks for no parameter: it has to call trial.suggest_float, suggest_int or suggest_categorical "
+        "before anything else of the trial"
+    )
+
+
+def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
+    declared = to_wire({name: asked})[0]
+    if known["kind"] not in (declared["kind"], "ordinal", "bool"):
+        fits = known["kind"] == "fixed"
+    elif declared["kind"] == "categorical":
+        choices = known.get("choices", known.get("values", [False, True]))
+        fits = len(choices) == len(declared["choices"]) and all(_holds(choices, each) for each in declared["choices"])
+    else:
+        fits = all(known.get(part) == declared.get(part) for part in ("low", "high")) and (
+            known.get("scale", "linear") == declared.get("scale", "linear")
+        )
+    if not fits:
+        raise ValueError(
+            f"trial.suggest_...({name!r}): the objective asks for {asked!r}, and the study has {_described(known)}. "
+            f"If the range has changed for good, edit it: study.update(parameters={{{name!r}: {asked!r}}}); a range "
+            "that changes from trial to trial cannot be had: give each range a name of its own."
+        )
+
+
+def _described(known: Mapping[str, Any]) -> str:
+    if "low" in known:
+        return f"{known['kind']} from {known['low']} to {known['high']}, scale {known.get('scale', 'linear')}"
+    return f"{known['kind']} of {known.get('choices', known.get('values', known.get('value')))}"
+
+
+def _middle(parameter: Parameter) -> Any:
+    """What a parameter was in trials that did not ask for it: the middle of its range, or its first choice."""
+    if isinstance(parameter, Categorical):
+        return plain(next(iter(parameter.choices)))
+    assert isinstance(parameter, Float | Int)
+    low, high = float(parameter.low), float(parameter.high)
+    middle = math.sqrt(low * high) if parameter.log else (low + high) / 2
+    step = parameter.step
+    if step is not None:
+        middle = low + float(step) * round((middle - low) / float(step))
+    return int(middle) if isinstance(parameter, Int) else min(max(middle, low), high)
+
+
+def _values(parameter: Mapping[str, Any]) -> list[Any]:
+    """The values of a parameter that others may depend on; none of any other."""
+    match parameter["kind"]:
+        case "categorical":
+            return list(parameter["choices"])
+        case "bool":
+            return [False, True]
+        case "int" if parameter["high"] - parameter["low"] < MOST_VALUES:
+            return list(range(parameter["low"], parameter["high"] + 1, parameter.get("step") or 1))
+        case _:
+            return []
+
+
+def _widened(known: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+    """A condition that holds in this trial, too; None where it holds, or rests on what was not asked for."""
+    before: Mapping[str, list[Any]] = known.get("when") or {}
+    if any(name not in asked for name in before):
+        return None
+    after = {name: values if _holds(values, asked[name]) else [*values, asked[name]] for name, values in before.items()}
+    return after if after != before else None
+
+
+def _is_active(known: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Whether the conditions of a parameter hold in a trial."""
+    conditions: Mapping[str, list[Any]] = known.get("when") or {}
+    return all(name in asked and _holds(values, asked[name]) for name, values in conditions.items())
+
+
+def _holds(values: Iterable[Any], value: Any) -> bool:
+    """Whether a value is among others; True is not 1."""
+    return any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in values)

@@ -1,0 +1,96 @@
+"""What finished trials measured: the objectives of the study, and the constraints that its trials report."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from adabkb_integrations.model import Position, Result
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.metrics import Measured, Metric
+
+KEPT = "constraints"
+"""Attribute in which Optuna keeps what ``constraints_func`` returned."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What the results of a branch are measured by."""
+
+    signs: tuple[float, ...]
+    """Of the objectives: +1 to maximise, -1 to minimise."""
+    constraints: tuple[str, ...] = ()
+    """Names of the constraints that have models: values above 0 violate them."""
+
+    def config(self, noise_std: float | None) -> Config:
+        """Return the configuration of a model; ``noise_std`` is of the first objective."""
+        objectives = [Metric(f"objective {index}", goal=sign) for index, sign in enumerate(self.signs)]
+        bounds = [Metric(f"constraint {name}", upper=0.0) for name in self.constraints]
+        first = objectives[0] if len(objectives) > 1 else None
+        return Config(noise_std=noise_std, objective=first, metrics=(*objectives[1:], *bounds))
+
+
+def goals_of(directions: Sequence[StudyDirection], complete: Sequence[FrozenTrial]) -> Goals:
+    """Return what complete trials are measured by: of the constraints, those that all of them report."""
+    signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in directions)
+    names = set[str].intersection(*(set(constraints(trial)) for trial in complete)) if complete else set[str]()
+    return Goals(signs, tuple(sorted(names)))
+
+
+def constraints(trial: FrozenTrial) -> Mapping[str, float]:
+    """Return the constraints that a trial reports, by name. Before Optuna 5 they have numbers only."""
+    named: Mapping[str, float] | None = getattr(trial, "constraints", None)
+    if named is not None:
+        return named
+    return {str(index): value for index, value in enumerate(trial.system_attrs.get(KEPT) or ())}
+
+
+@dataclass
+class Outcomes:
+    """The results of finished trials, which are given in order of completion."""
+
+    goals: Goals
+    _finished: list[float] = field(default_factory=list)
+    """Values of the complete trials that keep all constraints, sorted, of a study with one objective."""
+
+    def result(self, point: Position, trial: FrozenTrial) -> Result:
+        """Return what a trial says about a point. It has no value where it only says that the point is no good."""
+        unknown = Result(point, None)
+        if trial.state is TrialState.FAIL:
+            return unknown
+        reported = constraints(trial)
+        bounded = [reported.get(name, math.inf) for name in self.goals.constraints]
+        violates = any(violation > 0 for violation in reported.values())
+        is_modelled = reported.keys() <= set(self.goals.constraints)
+        values = self._values(trial, counts=not violates)
+        if not all(map(math.isfinite, [*values, *bounded])):
+            return unknown
+        if violates and not is_modelled:  # as bad as the worst one so far
+            return Result(point, self._finished[0]) if self._finished and not bounded else unknown
+        first, *others = values
+        metrics = (*(Measured(value, 0.0) for value in others), *(Measured(-each, 0.0) for each in bounded))
+        return Result(point, first, metrics=metrics)
+
+    def _values(self, trial: FrozenTrial, *, counts: bool) -> list[float]:
+        """What a trial is worth by each objective, the larger the better.
+
+        A pruned trial is worth its last intermediate value, but no more than the median of the trials completed before
+        it: the intermediate values may be of something else. ``counts`` says whether a complete one is among these.
+        """
+        if trial.state is TrialState.PRUNED:
+            last = trial.intermediate_values.get(trial.last_step if trial.last_step is not None else -1)
+            value = math.nan if last is None else self.goals.signs[0] * last
+            return [min(value, _median(self._finished)) if self._finished else value]
+        values = [sign * value for sign, value in zip(self.goals.signs, trial.values, strict=True)]
+        if counts and len(values) == 1 and math.isfinite(values[0]):
+            bisect.insort(self._finished, values[0])
+        return values
+
+
+def _median(ordered: Sequence[float]) -> float:
+    return ordered[(len(ordered) - 1) // 2]

@@ -1,0 +1,58 @@
+"""The configuration of a sweep of Weights & Biases as a study on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal, Parameter, Study, StudySettings
+from adabkb_integrations.ordered import is_ordered
+
+UNIFORM = ("uniform", "int_uniform", "q_uniform")
+LOG_UNIFORM = ("log_uniform_values", "q_log_uniform_values")
+
+
+def sweep(
+    config: Mapping[str, Any], name: str, client: Client | None = None, **settings: Unpack[StudySettings]
+) -> Study:
+    """Create the study of a sweep, or open it if it exists.
+
+    Args:
+        config: as ``wandb.sweep`` takes it: ``parameters``, ``metric``, and ``run_cap`` as the budget.
+        name: of the study.
+        client: of the server; ``Client()`` by default.
+        settings: as in ``Client.create_study``.
+
+    Raises:
+        ValueError: the configuration has a method, a rule or a distribution that a study has not.
+    """
+    method = config.get("method", "bayes")
+    if method not in ("bayes", "random"):
+        raise ValueError(f"method: {method!r} is not one of a study; use bayes or random")
+    if "early_terminate" in config:
+        raise ValueError('early_terminate: leave it out, and give early_stopping={"rule": "asha", ...} to sweep(...)')
+    if method == "random":
+        settings.setdefault("algorithm", {"kind": "random"})
+    if "run_cap" in config:
+        settings.setdefault("budget", config["run_cap"])
+    goal = config.get("metric", {}).get("goal", "minimize")
+    space = {key: _parameter(key, each) for key, each in config["parameters"].items()}
+    return (client or Client()).create_study(name, space, direction=goal, **settings)
+
+
+def _parameter(name: str, given: Mapping[str, Any]) -> Parameter:
+    if "value" in given:
+        return Fixed(given["value"])
+    if "values" in given:
+        values = given["values"]
+        return Ordinal(values) if len(values) > 1 and is_ordered(values) else Categorical(values)
+    if not {"min", "max"} <= given.keys():
+        raise ValueError(f"parameters.{name}: must have value, values, or min and max, not {dict(given)}")
+    low, high = given["min"], given["max"]
+    kind = given.get("distribution", "int_uniform" if isinstance(low, int) and isinstance(high, int) else "uniform")
+    if kind not in (*UNIFORM, *LOG_UNIFORM):
+        known = ", ".join((*UNIFORM, *LOG_UNIFORM))
+        raise ValueError(f"parameters.{name}.distribution: {kind!r} is not one of a study; known are {known}")
+    if kind == "int_uniform":
+        return Int(low, high)
+    return Float(low, high, log=kind in LOG_UNIFORM, step=given.get("q", 1) if kind == "q_uniform" else None)

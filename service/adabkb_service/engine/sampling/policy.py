@@ -1,0 +1,220 @@
+"""Sampling without a model: the points of a study are a function of its seed, and results have no part in them.
+
+Suggestion n of a study, counted from 0 by the results and the points that are handed out, is the first of the points n,
+n + 1, ... of the sequence that keeps the constraints and did not come before. So a study that is replayed has the same
+points, and workers that ask at the same time get points in a row.
+
+Nothing is predicted: the mean and the standard deviation are those of all results, everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as results
+from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
+from adabkb_service.engine.cells import NEW_TREE
+from adabkb_service.engine.metrics import FEASIBLE, Measured
+from adabkb_service.engine.moves import Suggestion, Update
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.sampling.config import Config
+from adabkb_service.engine.sampling.sobol import shifted_sobol
+from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+
+TRIED = 2048
+"""Points of the sequence that are looked at for one that is free."""
+LISTED = 100_000
+"""Finite spaces up to this size are looked at as a whole then."""
+INTERVAL = 1.6448536269514722
+"""Standard deviations from the middle of a normal distribution to the ends of its central 90%."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a study consists of."""
+
+    space: Space
+    config: Config
+    seed: int
+    record: Record
+
+    @property
+    def center_and_spread(self) -> tuple[float, float]:
+        """Mean and standard deviation of the results; 0 and 1 before the first one."""
+        values = self.record.values
+        if not len(values):
+            return 0.0, 1.0
+        size = float(np.abs(values).max()) or 1.0  # no sum of squares can overflow
+        return float(np.mean(values / size)) * size, float(np.std(values / size)) * size
+
+
+class Sampling(Policy[Config, State]):
+    """Random or quasi-random points."""
+
+    def start(self, space: Space, config: Config, seed: int) -> State:
+        """As ``Policy.start``."""
+        return State(space, config, seed, results.empty(space.dimension))
+
+    def restore(
+        self,
+        space: Space,
+        config: Config,
+        seed: int,
+        record: Record,
+        cells: Mapping[str, str],  # noqa: ARG002
+        dictionary: Sequence[int],  # noqa: ARG002
+        learned: Mapping[str, object] | None = None,  # noqa: ARG002
+    ) -> State:
+        """As ``Policy.restore``."""
+        return State(space, config, seed, record)
+
+    def suggestions(
+        self, state: State, pending: Array, failed: Array | None = None, moved: Array | None = None
+    ) -> Iterator[Suggestion[State]]:
+        """As ``Policy.suggestions``."""
+        return self.suggestions_within(state, Slice(state.space, {}), pending, failed, moved)
+
+    def suggestions_within(
+        self, state: State, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+    ) -> Iterator[Suggestion[State]]:
+        """As ``Policy.suggestions_within``."""
+        out = np.concatenate([each for each in (pending, failed, moved) if each is not None])
+        while not self.exhausted(state, out, within):
+            point = _next(state, within, out)
+            yield Suggestion(state, point, None, 0, {}, capped=False, phase="explore")
+            out = np.concatenate([out, point[None]])
+
+    def observe(
+        self,
+        state: State,
+        point: Array,
+        value: float,
+        error: float = 0.0,
+        metrics: Sequence[Measured] = (),  # noqa: ARG002
+    ) -> Update[State]:
+        """As ``Policy.observe``."""
+        return Update(replace(state, record=state.record.add(point, value, error)), {})
+
+    def rebuild(self, state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG002
+        """As ``Policy.rebuild``."""
+        return Update(replace(state, record=record), {})
+
+    def edited(self, state: State, space: Space, record: Record) -> Update[State]:
+        """As ``Policy.edited``."""
+        return Update(replace(state, space=space, record=record), dict(NEW_TREE))
+
+    def dictionary(self, state: State) -> tuple[int, ...]:  # noqa: ARG002
+        """No ordinals: there is no model."""
+        return ()
+
+    def exhausted(
+        self,
+        state: State,
+        handed_out: Array,
+        within: Slice | None = None,
+        failed: Array | None = None,  # noqa: ARG002
+    ) -> bool:
+        """As ``Policy.exhausted``: whether all points of a finite space came."""
+        within = within or Slice(state.space, {})
+        if not within.size:  # all rows of a catalogue are withdrawn
+            return True
+        if state.config.repeats or state.record.size + len(handed_out) < within.size:
+            return False
+        known = np.concatenate([state.record.positions, handed_out])
+        return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
+
+    def report(self, state: State) -> Report:
+        """As ``Policy.report``: there is no gap."""
+        center, spread = state.center_and_spread
+        return Report(
+            gap=None,
+            best_lcb=None,
+            beta=0.0,
+            leaves=1,
+            depth=0,
+            dictionary=0,
+            basis=0,
+            effective_dimension=0.0,
+            points=state.record.points,
+            observations=state.record.size,
+            offset=center,
+            scale=spread,
+            clipped=0,
+        )
+
+    def predict(self, state: State, points: Array) -> Prediction:
+        """The mean of all results and their standard deviation, at any point."""
+        center, spread = state.center_and_spread
+        mean, std = np.full(len(points), center), np.full(len(points), spread)
+        return Prediction(mean, std, mean - INTERVAL * std, mean + INTERVAL * std)
+
+    def recommend(self, state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
+        """The evaluated point whose results are best on average; None before the first result."""
+        record = state.record
+        if not record.size:
+            return None
+        counts = np.bincount(record.ordinals)
+        means = np.bincount(record.ordinals, weights=record.values / counts[record.ordinals])
+        best = int(np.argmax(means))
+        _, spread = state.center_and_spread
+        return Recommendation(record.positions[record.first_rows()[best]], float(means[best]), spread)
+
+    def recommend_within(self, state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
+        """The best evaluated point of the slice; where there is none, the best one of all, moved into it."""
+        rows = np.flatnonzero(within.holds(state.record.positions))
+        record = state.record
+        found = self.recommend(replace(state, record=_rows(record, rows) if len(rows) else record))
+        return found if found is None or len(rows) else replace(found, point=within.exact(found.point))
+
+    def cell_box(self, state: State, key: str) -> CellBox:  # noqa: ARG002
+        """The whole box: there is no tree."""
+        d = state.space.dimension
+        return CellBox(np.zeros(d), np.ones(d), np.full(d, 0.5))
+
+
+def _rows(record: Record, rows: NDArray[np.int64]) -> Record:
+    return results.of(record.positions[rows], record.values[rows], record.errors[rows])
+
+
+def _next(state: State, within: Slice, out: Array) -> Array:
+    """The next point, (d,), given those that are handed out, (k, d)."""
+    known = () if state.config.repeats else [*state.record.positions, *out]
+    taken = {point.tobytes() for point in known}
+    first, point = state.record.size + len(out), None
+    for number in itertools.count(first):
+        if number == first + TRIED:
+            break
+        point = _point(state, within, number)
+        if point is not None and point.tobytes() not in taken:
+            return point
+    if within.size <= LISTED:
+        free = [each for each in within.points[within.offers(within.points)] if each.tobytes() not in taken]
+        if free:
+            chosen: Array = free[int(uniforms(state.seed, first, 1)[0] * len(free))]
+            return chosen
+    return within.drawn(state.seed, first)
+
+
+def _point(state: State, within: Slice, number: int) -> Array | None:
+    """Point ``number`` of the sequence, (d,); None if it is not feasible."""
+    if state.config.design == "random":
+        return within.drawn(state.seed, number)
+    draws = shifted_sobol(state.seed, number, state.space.dimension)
+    for k, axis in within.catalogues.items():
+        offered = axis.table.offered
+        draws[k] = axis.positions(offered[[int(draws[k] * len(offered))]])[0]
+    point = within.exact(draws)
+    return point if within.feasible is None or within.feasible.admits(point) else None
+
+
+sampling = Sampling()

@@ -1,0 +1,153 @@
+"""Define-by-run: a study on a server whose space is what its objective asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adabkb_client import Categorical, Client, Conflict, Float, Int, NotFound, Parameter, Study
+
+SEEN: list[dict[str, Any]] = []
+
+
+def simple(trial: Any) -> float:
+    x = trial.suggest_float("x", -1, 1)
+    rate = trial.suggest_float("rate", 1e-4, 1, log=True)
+    depth = trial.suggest_int("depth", 1, 9, step=2)
+    kind = trial.suggest_categorical("kind", [None, "relu", True, 0.5])
+    fixed = trial.suggest_int("fixed", 3, 3) + trial.suggest_float("same", 0.5, 0.5)
+    SEEN.append({"x": x, "rate": rate, "depth": depth, "kind": kind})
+    assert fixed == 3.5
+    return float((x - 0.3) ** 2 + (depth - 5) ** 2 / 20 + (kind != "relu") * 0.3)
+
+
+def branching(trial: Any) -> float:
+    model = trial.suggest_categorical("model", ["svm", "tree", "net"])
+    if model == "svm":
+        return float(abs(trial.suggest_float("C", 0, 1) - 0.4) + 0.1)
+    if model == "tree":
+        return float(abs(trial.suggest_int("leaves", 1, 40) - 7) / 40 + 0.2)
+    widths = [trial.suggest_int(f"width{layer}", 1, 64) for layer in range(trial.suggest_int("layers", 1, 3))]
+    return float(sum(abs(width - 20) / 64 for width in widths) / len(widths))
+
+
+def declared(study: Study) -> dict[str, Any]:
+    return {each["name"]: each.get("when") for each in study.info().parameters}
+
+
+def test_the_first_trial_defines_the_space_and_all_trials_are_of_it(client: Client) -> None:
+    SEEN.clear()
+    study = client.define_by_run("s", direction="minimize", seed=1, budget=25)
+    with pytest.raises(NotFound):
+        study.info()
+    report = study.optimize(simple, progress=False)
+    assert (report.completed, report.reason) == (25, "budget")
+    assert list(declared(study)) == ["x", "rate", "depth", "kind"]
+    assert [dict(each.parameters) for each in study.observations()] == SEEN
+    assert not any(each.outside for each in study.observations())
+    best = study.best()
+    assert best is not None
+    assert best.value < 0.05
+
+
+def test_a_study_goes_on_in_another_program_and_refuses_another_definition(client: Client) -> None:
+    client.define_by_run("s", direction="minimize", seed=1).optimize(simple, n_trials=3, progress=False)
+    again = client.define_by_run("s", direction="minimize", seed=1)
+    again.optimize(simple, n_trials=2, progress=False)
+    client.study("s").optimize(simple, n_trials=2, progress=False)
+    assert again.info().counts.completed == 7
+    with pytest.raises(Conflict):
+        client.define_by_run("s", direction="maximize", seed=1).optimize(simple, n_trials=1)
+
+
+def test_conditions_are_found_from_what_trials_ask_for(client: Client) -> None:
+    study = client.define_by_run("s", direction="minimize", seed=3)
+    study.optimize(branching, n_trials=40, progress=False)
+    when = declared(study)
+    assert when["model"] is None
+    assert when["C"] == {"model": ["svm"]}
+    assert when["leaves"] == {"model": ["tree"]}
+    assert when["layers"] == {"model": ["net"]}
+    assert when["width2"] == {"layers": [3]}
+    assert not any(each.outside for each in study.observations())
+    for each in study.observations():
+        model = each.parameters["model"]
+        assert ("C" in each.parameters, "leaves" in each.parameters) == (model == "svm", model == "tree")
+    best = study.best()
+    assert best is not None
+    assert best.value < 0.06
+
+
+def test_several_workers_lose_no_result(client: Client) -> None:
+    """They find parameters at the same time, so some conditions may be wider than need be."""
+    study = client.define_by_run("s", direction="minimize", seed=1)
+    study.optimize(branching, n_trials=24, workers=4, progress=False)
+    assert study.info().counts.completed == 24
+    assert not any(each.outside for each in study.observations())
+    assert {"C", "leaves", "layers", "width0"} <= declared(study).keys()
+
+
+def test_an_objective_may_be_evaluated_in_processes(client: Client) -> None:
+    study = client.define_by_run("s", direction="minimize", seed=1)
+    study.optimize(simple, n_trials=4, processes=True, progress=False)
+    assert study.info().counts.completed == 4
+
+
+def test_a_parameter_that_comes_later_counts_for_the_results_so_far(client: Client) -> None:
+    study = client.define_by_run("s", direction="minimize", seed=1)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3, progress=False)
+    study.optimize(
+        lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0.01, 1, log=True),
+        n_trials=3,
+        progress=False,
+    )
+    assert study.info().defaults == {"y": pytest.approx(0.1)}
+    assert not any(each.outside for each in study.observations())
+    assert study.info().counts.completed == 6
+
+
+def test_declared_parameters_are_taken_as_they_are(client: Client) -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1), "depth": Int(1, 8), "model": Categorical(["a", "b"])}
+    study = client.create_study("s", space, direction="minimize", seed=1)
+
+    def objective(trial: Any) -> float:
+        x, depth = trial.suggest_float("x", 0, 1), trial.suggest_int("depth", 1, 8)
+        return float(x + depth + (trial.suggest_categorical("model", ["a", "b"]) == "a"))
+
+    study.optimize(objective, n_trials=4, progress=False)
+    assert study.info().space_version == 1
+
+
+def test_what_cannot_be_is_refused_with_a_remedy(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
+    with pytest.raises(ValueError, match=r"study has float from 0.* to 1.*study.update\(parameters=\{'x': Float"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 2), n_trials=1, max_failures=1, progress=False)
+    asha = {"rule": "asha", "max_steps": 9}
+    paper = client.create_study("p", {"x": Float(0, 1)}, direction="minimize", early_stopping=asha)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="cannot be edited") as refused:
+        paper.optimize(lambda trial: trial.suggest_float("y", 0, 1), n_trials=1, progress=False)
+    assert any("declare all parameters in create_study" in note for note in refused.value.__notes__)
+    with pytest.raises(TypeError, match="asks for no parameter"):
+        client.define_by_run("none", direction="minimize").optimize(lambda _: 1.0, n_trials=1)
+
+
+def test_trials_are_reported_annotated_and_stopped(client: Client) -> None:
+    rule = {"rule": "patience", "max_steps": 20, "no_gain_for": 2}
+    study = client.define_by_run("s", direction="minimize", seed=1, early_stopping=rule)  # type: ignore[arg-type]
+
+    class Pruned(Exception):
+        pass
+
+    def objective(trial: Any) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_user_attr("host", "a")
+        for step in range(1, 21):
+            trial.report(x, step)
+            if trial.should_prune():
+                raise Pruned
+        return float(x)
+
+    study.optimize(objective, n_trials=3, progress=False)
+    assert [trial.state for trial in study.trials()] == ["stopped"] * 3
+    assert all(trial.attributes == {"host": "a"} for trial in study.trials())

@@ -1,0 +1,80 @@
+"""Scripts in Ax's words on a real study: what the words mean there, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from adabkb_client import Client as StudyClient
+from adabkb_integrations.ax import ChoiceParameterConfig, Client, RangeParameterConfig
+from adabkb_integrations.wandb import sweep
+
+PARAMETERS: list[RangeParameterConfig | ChoiceParameterConfig] = [
+    RangeParameterConfig("rate", (1e-4, 1.0), "float", scaling="log"),
+    RangeParameterConfig("layers", (1, 9), "int", step_size=2),
+    ChoiceParameterConfig("units", [16, 32, 64], "int"),
+    ChoiceParameterConfig("kind", ["a", "b"], "str"),
+]
+
+
+def test_parameters_goals_and_bounds_are_those_of_the_study(server: str) -> None:
+    client = Client(server, budget=3, seed=1)
+    client.configure_experiment(parameters=PARAMETERS, name="s")
+    client.configure_optimization(objective="-1 * loss", outcome_constraints=["latency <= 20", "memory >= 1e3"])
+    info = client.study.info()
+    assert [each["kind"] for each in info.parameters] == ["float", "int", "ordinal", "categorical"]
+    assert info.direction == "minimize"
+    assert [(each["metric"], each.get("lower"), each.get("upper")) for each in info.outcome_constraints] == [
+        ("latency", None, 20.0),
+        ("memory", 1000.0, None),
+    ]
+    trials = client.get_next_trials(max_trials=2)
+    for number in trials:
+        client.complete_trial(number, {"loss": (0.5 * number, 0.1), "latency": 3.0, "memory": (2e3, 1.0)})
+    (last,) = client.get_next_trials(max_trials=5)
+    client.mark_trial_failed(last)
+    assert client.get_next_trials(max_trials=1) == {}
+    assert [each.std_error for each in client.study.observations()] == [0.1, 0.1]
+    best, predicted, trial, name = client.get_best_parameterization()
+    assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
+
+
+def test_what_a_study_has_not_is_refused(server: str) -> None:
+    client = Client(server)
+    with pytest.raises(RuntimeError, match="call configure_experiment"):
+        client.get_next_trials(max_trials=1)
+    client.configure_experiment(parameters=PARAMETERS)
+    with pytest.raises(ValueError, match="must be one metric, such as 'accuracy' or '-loss'"):
+        client.configure_optimization(objective="loss, -latency")
+    with pytest.raises(ValueError, match="must be such as 'latency <= 20'"):
+        client.configure_optimization(objective="loss", outcome_constraints=["latency <= 1.1 * baseline"])
+
+
+def test_the_configuration_of_a_sweep_is_that_of_the_study(server: str) -> None:
+    parameters = {
+        "lr": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-1},
+        "drop": {"distribution": "q_uniform", "min": 0.0, "max": 0.5, "q": 0.1},
+        "layers": {"min": 1, "max": 6},
+        "units": {"values": [16, 32]},
+        "kind": {"values": ["a", "b"]},
+        "epochs": {"value": 3},
+    }
+    metric = {"name": "accuracy", "goal": "maximize"}
+    with StudyClient(server) as client:
+        study = sweep({"method": "random", "metric": metric, "parameters": parameters, "run_cap": 7}, "s", client)
+        info = study.info()
+        assert [each["kind"] for each in info.parameters] == [
+            "float",
+            "float",
+            "int",
+            "ordinal",
+            "categorical",
+            "fixed",
+        ]
+        assert (info.direction, info.trial_budget, info.algorithm["kind"]) == ("maximize", 7, "random")
+        with pytest.raises(ValueError, match="'grid' is not one of a study"):
+            sweep({"method": "grid", "parameters": parameters}, "t", client)
+        normal = {"distribution": "normal", "min": 0, "max": 1}
+        with pytest.raises(ValueError, match=r"parameters.x.distribution: 'normal' is not one of a study"):
+            sweep({"parameters": {"x": normal}}, "t", client)
+        with pytest.raises(ValueError, match="early_terminate: leave it out"):
+            sweep({"parameters": parameters, "early_terminate": {"type": "hyperband"}}, "t", client)
