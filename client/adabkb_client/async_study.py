@@ -113,6 +113,7 @@ class AsyncStudy:
     events = streamed(StudyCalls.events)
     export = awaited(StudyCalls.export)
     export_excel = awaited(StudyCalls.export_excel)
+    export_report = awaited(StudyCalls.export_report)
 
     @overload
     async def suggest(

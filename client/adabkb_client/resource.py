@@ -101,6 +101,7 @@ class StudyResource:
     events = listed(StudyCalls.events)
     export = performed(StudyCalls.export)
     export_excel = performed(StudyCalls.export_excel)
+    export_report = performed(StudyCalls.export_report)
 
     @overload
     def suggest(

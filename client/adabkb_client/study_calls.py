@@ -329,6 +329,14 @@ class StudyCalls(ReportCalls):
         content: bytes = yield Call("GET", f"{self._path}/export", params={"format": "xlsx"}, as_bytes=True)
         return content
 
+    def export_report(self) -> Steps[str]:
+        """Return a report as Markdown, for a notebook: definition, best point, results, who did what, hash of the log.
+
+        The page has the same report with charts, to print or to save as PDF.
+        """
+        text: str = yield Call("GET", f"{self._path}/report", as_text=True)
+        return text
+
     def _change_access(self, changes: Mapping[str, Any]) -> Steps[Access]:
         return decode(Access, (yield Call("PATCH", f"{self._path}/access", changes)))
 

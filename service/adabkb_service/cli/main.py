@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "watch": "results.watch",
             "events": "results.events",
             "export": "studies.export",
+            "report": "studies.report",
             "delete": "trash.delete_study",
         },
         "trial": {

@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read, sharing, sheet, tokens, trash
+from adabkb_service.operations import manage, read, report_in_words, sharing, sheet, tokens, trash, wording
 from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.study_report import study_report
 from adabkb_service.operations.why import why
-from adabkb_service.page import wording
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
 from adabkb_service.storage.result_table import Kind, Sort
@@ -40,6 +43,8 @@ DELETIONS = 100
 """Studies in the trash that are listed."""
 LONG = 5000
 """Events of a study from which on a trial is explained only after its page is there."""
+PRINTED = 5000
+"""Rows of the table of results in a report on the page; its Markdown has all of them."""
 FEED = 40
 """Events of the past that the feed begins with."""
 
@@ -221,6 +226,28 @@ def get_trial(
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)
+
+
+@pages.get("/studies/{study_id}/report")
+@needs("read", model=True)
+async def get_report(
+    request: Request, study_id: StudyId, reading: ReadingDep, overview: OverviewDep, caller: CallerDep
+) -> Response:
+    """A report, to print or to save as PDF."""
+    return await reading(partial(_report, request, overview, caller), study_id)
+
+
+def _report(request: Request, overview: Overview, caller: Caller, service: Service, study_id: str) -> Response:
+    has_curves = overview.has_curves(study_id)
+    with study_report(service, study_id, with_audit=sharing.right(service, caller, study_id) == "own") as report:
+        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, PRINTED)]
+        context: dict[str, Any] = {
+            "lines": lines,
+            "has_more": next(report.lines, None) is not None,
+            "best": report_in_words.best_points(report),
+            "words": report_in_words,
+        }
+    return page(request, "report.html", study=report.study, report=report, has_curves=has_curves, **context)
 
 
 @data.get("/studies/{study_id}/history.json")

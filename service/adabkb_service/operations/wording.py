@@ -1,4 +1,4 @@
-"""What the page calls things, and what it says of a study in a sentence."""
+"""What people call things, and what is said of a study in a sentence, on the page and in reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, tit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.naming import within_reach
-from adabkb_service.page.words import figure
+from adabkb_service.operations.values_in_words import figure
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
