@@ -174,6 +174,20 @@ class Settings(BaseSettings):
         description="processor seconds that models, and large requests, of a user take in a minute, on each server; "
         "more than 60 times the model_processes limits nothing",
     )
+    webhook_networks: str = Field(
+        "",
+        description="networks inside which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
+        "192.168.1.20; other addresses that are not of the internet are refused",
+    )
+    webhook_seconds: float = Field(10.0, gt=0, description="seconds in which a webhook has to answer")
+    webhook_retry_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="seconds before a message is repeated; each pause is twice as long, up to 1 h",
+    )
+    webhook_hours: float = Field(
+        72.0, gt=0, description="hours of nothing but failures after which a webhook turns itself off"
+    )
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
     )
@@ -198,6 +212,11 @@ class Settings(BaseSettings):
         )
 
     @property
+    def outbound(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        """The networks inside which webhooks may be sent."""
+        return [ipaddress.ip_network(item) for item in listed(self.webhook_networks)]
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only programs of this machine reach the server."""
         if self.proxies:
@@ -216,9 +235,9 @@ class Settings(BaseSettings):
                 raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
         return value
 
-    @field_validator("proxies")
+    @field_validator("proxies", "webhook_networks")
     @classmethod
-    def _check_proxies(cls, value: str) -> str:
+    def _check_networks(cls, value: str) -> str:
         for item in listed(value):
             try:
                 ipaddress.ip_network(item)

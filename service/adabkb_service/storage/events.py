@@ -49,6 +49,14 @@ def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind]
     return [EventRow(*row) for row in found][::-1]
 
 
+def of_kinds_after(
+    connection: Connection, study_id: str, kinds: Collection[EventKind], after: int, limit: int
+) -> list[EventRow]:
+    """The first events of these kinds after one seq, at most ``limit``, in order."""
+    query = _after(study_id, after).where(events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
+    return [EventRow(*row) for row in connection.execute(query)]
+
+
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
     """Whether an event after one seq may change which of the results before it count: a correction, or an edit of the
     space."""
