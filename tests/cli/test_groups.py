@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client
-from adabkb_client.resource import StudyResource
+from adabkb_client._resource import StudyResource
 from adabkb_service.cli.main import SUMMARIES
 from tests.cli.shell import adabkb, commands
 from tests.cli.test_calls import listening

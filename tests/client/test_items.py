@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, Study
-from adabkb_client.protocol import PAGE
+from adabkb_client._calls import PAGE
 from tests.client.faults import proxy
 
 ITEMS = 2 * PAGE + 3

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Categorical, Client, Float, Study
-from adabkb_client.models import Recommendation
+from adabkb_client import Categorical, Client, Float, Recommendation, Study
 from tests.servers import server_on
 
 POISON = "<script>alert('$x$ & \"y\"')</script>"
