@@ -56,6 +56,7 @@ from adabkb_client._models import (
     StudySummary,
     Trial,
     TrialState,
+    Webhook,
 )
 from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
@@ -73,6 +74,7 @@ from adabkb_client._settings import (
     StudySettings,
 )
 from adabkb_client._study import Study
+from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (
     AdaBKBError,
     APIError,
@@ -199,6 +201,8 @@ __all__ = [
     "UnexpectedAnswer",
     "Validation",
     "ValidationItem",
+    "Webhook",
     "WorkerDied",
     "WorkerLost",
+    "verify_webhook",
 ]

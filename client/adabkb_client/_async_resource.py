@@ -62,6 +62,11 @@ class AsyncStudyResource:
     link = awaited(StudyCalls.link)
     unlink = awaited(StudyCalls.unlink)
 
+    webhooks = awaited(StudyCalls.webhooks)
+    add_webhook = awaited(StudyCalls.add_webhook)
+    change_webhook = awaited(StudyCalls.change_webhook)
+    remove_webhook = awaited(StudyCalls.remove_webhook)
+
     observe = awaited(StudyCalls.observe)
     add_result = awaited(StudyCalls.add_result)
     observe_many = awaited(StudyCalls.observe_many)

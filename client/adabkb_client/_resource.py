@@ -63,6 +63,11 @@ class StudyResource:
     link = performed(StudyCalls.link)
     unlink = performed(StudyCalls.unlink)
 
+    webhooks = performed(StudyCalls.webhooks)
+    add_webhook = performed(StudyCalls.add_webhook)
+    change_webhook = performed(StudyCalls.change_webhook)
+    remove_webhook = performed(StudyCalls.remove_webhook)
+
     observe = performed(StudyCalls.observe)
     add_result = performed(StudyCalls.add_result)
     observe_many = performed(StudyCalls.observe_many)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, SupportsFloat, Unpack
+from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps, naming_settings
@@ -23,6 +24,7 @@ from adabkb_client._models import (
     Prediction,
     Recommendation,
     StudyInfo,
+    Webhook,
 )
 from adabkb_client._parameters import Parameter, named, to_wire
 from adabkb_client._plain import Numbers, encoded, point, shown
@@ -148,6 +150,48 @@ class StudyCalls(ReportCalls):
     def unlink(self, id: str) -> Steps[None]:
         """Let a link be of no use any more."""
         yield Call("DELETE", f"{self._path}/links/{id}")
+
+    # Who is told
+
+    def webhooks(self) -> Steps[list[Webhook]]:
+        """Return the webhooks of the study, the oldest first, without their secrets."""
+        found = yield Call("GET", f"{self._path}/webhooks")
+        return [decode(Webhook, each) for each in found["items"]]
+
+    def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Steps[Webhook]:
+        """Let the server send messages about the study to an address, from now on.
+
+        Args:
+            url: where to, by POST. It must be reachable from the server, and inside the server's network only where its
+                setting ``webhook_networks`` allows it.
+            notifications: which, of "trial.reserved", "trial.overdue", "trial.done", "study.ended" and
+                "study.needs_attention"; by default all.
+
+        Returns:
+            The webhook with its secret, which no other answer has.
+        """
+        wanted = {} if notifications is None else {"notifications": list(notifications)}
+        return decode(Webhook, (yield Call("POST", f"{self._path}/webhooks", {"url": url, **wanted})))
+
+    def change_webhook(
+        self,
+        id: str,
+        *,
+        url: str | None = None,
+        notifications: Sequence[str] | None = None,
+        is_on: bool | None = None,
+    ) -> Steps[Webhook]:
+        """Change where messages are sent and which, or turn a webhook off and on.
+
+        One that is turned on sends what has happened since it was turned off, or turned itself off.
+        """
+        given = {"url": url, "notifications": notifications and list(notifications), "is_on": is_on}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return decode(Webhook, (yield Call("PATCH", f"{self._path}/webhooks/{quote(id, safe='')}", changes)))
+
+    def remove_webhook(self, id: str) -> Steps[None]:
+        """Send no more messages to a webhook."""
+        yield Call("DELETE", f"{self._path}/webhooks/{quote(id, safe='')}")
 
     # Results
 
