@@ -31,7 +31,6 @@ NAMED = {
     ("study", "show"): ("info", "best"),
     ("study", "watch"): ("events",),
     ("trial", "list"): ("trials",),
-    ("webhook", "list"): ("webhooks",),
     ("trial", "retry"): ("retry", "retry_failed"),
     ("result", "list"): ("observations",),
     ("model", "show"): ("model",),
@@ -114,7 +113,7 @@ def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round
     for path, _ in commands():
         if path == ("access", "whoami"):
             continue  # it is about the token, and not about a study
-        if len(path) == 2 and path[0] in ("study", "trial", "result", "model", "access", "webhook"):
+        if len(path) == 2 and path[0] in ("study", "trial", "result", "model", "access"):
             names = NAMED.get(path) or (path[1].replace("-", "_"), f"{path[1]}_{path[0]}", f"{path[1]}_{path[0]}s")
             assert (calls | CLIENT) & set(names), path
             found |= calls & set(names)

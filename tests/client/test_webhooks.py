@@ -6,14 +6,18 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adabkb_client import Client, Float, Invalid, Study, verify_webhook
 from tests.cli.shell import adabkb
-from tests.operations.receiver import LOOPBACK, receiving
+from tests.docs.blocks import DOCS, blocks
+from tests.operations.receiver import LOOPBACK, receiving, serving
 from tests.servers import server_on
 from tests.waiting import wait_for
+
+GUIDE = DOCS / "guides" / "webhooks.md"
 
 
 @pytest.fixture
@@ -50,6 +54,26 @@ def test_messages_of_a_webhook_are_verified(study: Study) -> None:
             verify_webhook(webhook.secret, signature, body, max_age=int(signature[2:12]) - time.time() - 1)
 
 
+def test_the_guide_adds_a_webhook_and_its_receiver_verifies_messages(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    creation, receiver = (block.text for block in blocks(GUIDE) if block.language == "python")
+    names: dict[str, Any] = {}
+    exec(creation + receiver, names)
+    added, handler = names["webhook"], names["Receiver"]
+    assert capsys.readouterr().out == f"{added.secret}\n"
+    with serving(handler) as address:
+        handler.secret = names["study"].change_webhook(added.id, is_on=False) and study.add_webhook(address).secret
+        study.observe(study.suggest(), 0.5)
+        wait_for(lambda: study.webhooks()[0].delivered == 2)
+        assert len(handler.seen) == 2
+        assert capsys.readouterr().out.endswith("Trial 1 of study svm gave 0.5.\n")
+        handler.secret = "another"
+        study.suggest()
+        wait_for(lambda: study.webhooks()[0].error)
+        assert study.webhooks()[0].error == "it answered with status 401"
+
+
 def test_webhooks_are_listed_changed_and_removed(study: Study) -> None:
     with receiving() as receiver, receiving() as other:
         first = study.add_webhook(receiver.address)
@@ -69,12 +93,12 @@ def test_webhooks_are_listed_changed_and_removed(study: Study) -> None:
 def test_the_command_has_the_same(study: Study) -> None:
     with receiving() as receiver:
         made = json.loads(
-            adabkb("webhook", "add", "svm", receiver.address, "--notification", "trial.reserved", "--json")
+            adabkb("study", "add-webhook", "svm", receiver.address, "--notification", "trial.reserved", "--json")
         )
         study.suggest()
         wait_for(lambda: study.webhooks()[0].delivered)
-        assert receiver.address in adabkb("webhook", "list", "svm")
-        assert adabkb("webhook", "change", "svm", made["id"], "--off").endswith("is off.\n")
-        assert "give at least one option" in adabkb("webhook", "change", "svm", made["id"], code=1)
-        assert adabkb("webhook", "remove", "svm", made["id"]) == f"Webhook {made['id']} is removed.\n"
-        assert adabkb("webhook", "list", "svm") == "Study svm has no webhooks.\n"
+        assert receiver.address in adabkb("study", "webhooks", "svm")
+        assert adabkb("study", "change-webhook", "svm", made["id"], "--off").endswith("is off.\n")
+        assert "give at least one option" in adabkb("study", "change-webhook", "svm", made["id"], code=1)
+        assert adabkb("study", "remove-webhook", "svm", made["id"]) == f"Webhook {made['id']} is removed.\n"
+        assert adabkb("study", "webhooks", "svm") == "Study svm has no webhooks.\n"

@@ -48,12 +48,19 @@ def receiving(**answers: Any) -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver = Receiver(f"http://127.0.0.1:{server.server_port}/hook", **answers)
+    receiver = Receiver("", **answers)
+    with serving(Handler) as receiver.address:
+        yield receiver
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server in a thread, on a free port of loopback; its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield receiver
+        yield f"http://127.0.0.1:{server.server_port}/hook"
     finally:
         server.shutdown()
         server.server_close()

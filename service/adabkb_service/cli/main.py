@@ -40,6 +40,10 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "events": "results.events",
             "export": "studies.export",
             "report": "studies.report",
+            "webhooks": "webhooks.list_webhooks",
+            "add-webhook": "webhooks.add",
+            "change-webhook": "webhooks.change",
+            "remove-webhook": "webhooks.remove",
             "delete": "trash.delete_study",
         },
         "trial": {
@@ -85,12 +89,6 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "links": "sharing.list_links",
             "unlink": "sharing.unlink",
         },
-        "webhook": {
-            "add": "webhooks.add",
-            "list": "webhooks.list_webhooks",
-            "change": "webhooks.change",
-            "remove": "webhooks.remove",
-        },
         "trash": {"list": "trash.list_trash", "restore": "trash.restore_study", "purge": "trash.purge_study"},
     },
     "What is on this machine": {
@@ -127,7 +125,6 @@ SUMMARIES = {
     "result": "Report, add, import, list and correct results.",
     "model": "Show what the model predicts and what it has learned.",
     "access": "Show who you are and who may see a study; share it.",
-    "webhook": "Send signed messages about a study to an address.",
     "trash": "List, restore and purge deleted studies.",
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -11,16 +11,20 @@ from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import WEBHOOK
 from adabkb_service.cli.output import AsJson, fail, show, table
 
-Notification = Literal["trial.reserved", "trial.overdue", "trial.done", "study.ended", "study.needs_attention"]
 Wanted = Annotated[
-    list[Notification] | None,
-    typer.Option("--notification", help="that it gets; may come several times, all if not given", show_default=False),
+    list[str] | None,
+    typer.Option(
+        "--notification",
+        help="trial.reserved, trial.overdue, trial.done, study.ended or study.needs_attention; may come several times, "
+        "all if not given",
+        show_default=False,
+    ),
 ]
-WebhookId = Annotated[str, typer.Argument(help="its id, see adabkb webhook list", show_default=False), WEBHOOK]
+WebhookId = Annotated[str, typer.Argument(help="its id, see adabkb study webhooks", show_default=False), WEBHOOK]
 
 
 def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the webhooks of a study with what became of their messages, oldest first."""
+    """List the webhooks of a study, oldest first."""
     found = server.get(path(study, "/webhooks"))["items"]
     rows = [[each["id"], each["url"], str(each["delivered"]), _state(each)] for each in found]
     text = table(["id", "url", "delivered", "state"], rows) if found else f"Study {study} has no webhooks."
@@ -39,13 +43,13 @@ def add(
     It gets what happens from now on. The secret that signs messages is printed this once.
 
     \b
-    adabkb webhook add svm https://lab.example/hooks/7 --notification trial.overdue
+    adabkb study add-webhook svm https://lab.example/hooks/7 --notification trial.overdue
     """
     wanted = {"notifications": notifications} if notifications else {}
     made = server.post(path(study, "/webhooks"), {"url": address, **wanted})
     text = (
         f"Webhook {made['id']} gets {', '.join(made['notifications'])}.\n"
-        f"Its secret, shown only now: {made['secret']}\nTo end it: adabkb webhook remove {study} {made['id']}"
+        f"Its secret, shown only now: {made['secret']}\nTo end it: adabkb study remove-webhook {study} {made['id']}"
     )
     show(made, text, as_json=as_json)
 

@@ -134,7 +134,7 @@ def _check(url: str, networks: Sequence[Network]) -> None:
     try:
         check_literal(url, networks)
     except NotAllowed as error:
-        raise Invalid([FieldError("/url", f"leads to {error}", "not_allowed")]) from error
+        raise Invalid([FieldError("/url", f"is refused: {error}", "not_allowed")]) from error
 
 
 def _shown(row: WebhookRow) -> dict[str, Any]:

@@ -55,6 +55,13 @@ FINEST = 15
 """Decimals of what the model expects, at most; its standard deviation says how many there are."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Of a duration: seconds, and the name."""
+NOTIFICATIONS: Mapping[str, str] = {
+    "trial.reserved": "a trial is handed out",
+    "trial.overdue": "a trial is overdue: its lease ran out",
+    "trial.done": "a trial is completed, has failed or was stopped",
+    "study.ended": "the study is complete",
+    "study.needs_attention": "the study needs somebody: it has paused itself, or its model cannot follow",
+}
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
 

@@ -22,7 +22,7 @@ from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read, report_in_words, sharing, sheet, tokens, trash, wording
+from adabkb_service.operations import manage, read, report_in_words, sharing, sheet, tokens, trash, webhooks, wording
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import study_report
@@ -130,6 +130,14 @@ def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Res
     return page(request, "sharing.html", study=study, access=access, links=links, working=working)
 
 
+@pages.get("/studies/{study_id}/webhooks")
+@needs("own")
+def get_webhooks(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+    """Where messages about a study are sent."""
+    study = service.do(manage.get(study_id)).view
+    return page(request, "webhooks.html", study=study, webhooks=webhooks.listed(service, study_id))
+
+
 @pages.get("/trash")
 @needs("work")
 def get_trash(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
@@ -223,6 +231,7 @@ def get_trial(
         "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if told else None,
         "is_told": told or trial.origin == "queued",
+        "cursor": encoded(study.revision),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)
