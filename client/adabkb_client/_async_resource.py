@@ -62,6 +62,11 @@ class AsyncStudyResource:
     link = awaited(StudyCalls.link)
     unlink = awaited(StudyCalls.unlink)
 
+    files = streamed(StudyCalls.files)
+    add_file = awaited(StudyCalls.add_file)
+    read_file = awaited(StudyCalls.read_file)
+    remove_file = awaited(StudyCalls.remove_file)
+
     webhooks = awaited(StudyCalls.webhooks)
     add_webhook = awaited(StudyCalls.add_webhook)
     change_webhook = awaited(StudyCalls.change_webhook)

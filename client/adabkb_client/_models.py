@@ -402,6 +402,20 @@ class Webhook(Record):
 
 
 @dataclass(frozen=True)
+class File(Record):
+    """A file of a trial, without its content: ``size`` in bytes, ``digest`` its SHA-256 in hexadecimal digits."""
+
+    number: int
+    trial: int
+    name: str
+    media_type: str
+    size: int
+    digest: str
+    user: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
 class Link(Record):
     """A token that reads one study: give it to whoever is to see the study. ``id`` is for taking it back."""
 

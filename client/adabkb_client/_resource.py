@@ -63,6 +63,11 @@ class StudyResource:
     link = performed(StudyCalls.link)
     unlink = performed(StudyCalls.unlink)
 
+    files = listed(StudyCalls.files)
+    add_file = performed(StudyCalls.add_file)
+    read_file = performed(StudyCalls.read_file)
+    remove_file = performed(StudyCalls.remove_file)
+
     webhooks = performed(StudyCalls.webhooks)
     add_webhook = performed(StudyCalls.add_webhook)
     change_webhook = performed(StudyCalls.change_webhook)

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from mimetypes import guess_type
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, SupportsFloat, Unpack
 from urllib.parse import quote
 
@@ -18,6 +21,7 @@ from adabkb_client._models import (
     Answer,
     Best,
     Event,
+    File,
     Link,
     Observation,
     Parameters,
@@ -150,6 +154,45 @@ class StudyCalls(ReportCalls):
     def unlink(self, id: str) -> Steps[None]:
         """Let a link be of no use any more."""
         yield Call("DELETE", f"{self._path}/links/{id}")
+
+    # Files of trials
+
+    def files(self, trial: int) -> Listing[File]:
+        """Yield the files of a trial, in order of addition, without their content."""
+        return Listing(f"{self._path}/trials/{trial}/files", lambda each: decode(File, each))
+
+    def add_file(
+        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+    ) -> Steps[File]:
+        """Attach a file, such as a photograph or a spectrum, to a trial.
+
+        Args:
+            trial: its number.
+            content: the path of the file, or bytes.
+            name: of the file; by default that of the path. Bytes need one.
+            media_type: such as "image/png"; by default what the name says.
+
+        Raises:
+            ValueError: the content is bytes, and there is no name.
+        """
+        if isinstance(content, bytes):
+            if name is None:
+                raise ValueError('bytes have no name: give one, such as name="spectrum.csv"')
+        else:
+            path = Path(content)
+            name, content = name or path.name, path.read_bytes()
+        kind = media_type or guess_type(name)[0] or "application/octet-stream"
+        address = f"{self._path}/trials/{trial}/files"
+        return decode(File, (yield Call("POST", address, params={"name": name}, content=content, media_type=kind)))
+
+    def read_file(self, trial: int, file: int) -> Steps[bytes]:
+        """Return the content of a file of a trial, by its number."""
+        content: bytes = yield Call("GET", f"{self._path}/trials/{trial}/files/{file}", as_bytes=True)
+        return content
+
+    def remove_file(self, trial: int, file: int) -> Steps[None]:
+        """Delete a file of a trial for good."""
+        yield Call("DELETE", f"{self._path}/trials/{trial}/files/{file}")
 
     # Who is told
 

@@ -24,6 +24,7 @@ from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.api import (
     events,
+    files,
     model,
     observations,
     problems,
@@ -52,6 +53,7 @@ from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
 from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.delivery import Delivery
+from adabkb_service.operations.files import Limits
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
@@ -64,9 +66,8 @@ from adabkb_service.telemetry.traces import to_collector
 
 logger = logging.getLogger(__name__)
 
-ROUTERS = [
-    module.router for module in (studies, sharing, webhooks, trials, observations, model, events, trash, tokens, system)
-]
+MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, system)
+ROUTERS = [module.router for module in MODULES]
 PAGES = [views.data, views.pages, login.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
@@ -182,6 +183,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
     app.state.outbound = settings.outbound
+    app.state.file_limits = Limits(settings.file_limit, settings.files_limit)
     app.state.concurrency = concurrency
     app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)

@@ -74,6 +74,10 @@ class Settings(BaseSettings):
     insecure: bool = Field(False, description="disable authentication: anyone who reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
+    file_limit: int = Field(
+        10 * 2**20, ge=1, description="largest file of a trial in bytes, within the body_limit that all requests have"
+    )
+    files_limit: int = Field(200 * 2**20, ge=0, description="bytes of all files of a study")
     bodies_limit: int = Field(2**28, ge=1, description="bytes of all request bodies that are worked on at a time")
     header_limit: int = Field(2**16, ge=1024, description="largest request line with headers, in bytes")
     header_seconds: float = Field(10.0, gt=0, description="seconds in which the header of a request has to come")

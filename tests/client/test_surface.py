@@ -43,7 +43,7 @@ SURFACE = """
     Progress Quantity Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges
     StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable
     UnexpectedAnswer Validation ValidationItem WorkerDied WorkerLost
-Webhook verify_webhook
+File Webhook verify_webhook
 """
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from tests.operations.receiver import LOOPBACK, receiving
@@ -133,3 +135,32 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(page.get_by_role("row", name=receiver.address)).to_have_count(0)
         assert checked(api.get(f"{path}/webhooks"))["items"] == []
+
+
+def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
+    browser: Browser, site: str, api: httpx.Client, tmp_path: Path
+) -> None:
+    path = study(api, "photographed")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    photo, page_of_html = tmp_path / "photo.png", tmp_path / "page.html"
+    Image.new("RGB", (64, 48), (200, 30, 30)).save(photo)
+    page_of_html.write_text("<script>parent.document.title = 'run'</script>")
+    with tab(browser, site, refused=[422]) as page:
+        page.goto("/studies/photographed/trials/1")
+        page.get_by_label("Add files").set_input_files([photo, page_of_html])
+        image = page.get_by_role("img", name="photo.png")
+        expect(image).to_be_visible()
+        page.wait_for_function("document.querySelector('.files img').naturalWidth === 64")
+        expect(page.locator("#trial-files")).to_contain_text("page.html")
+        assert page.locator("#trial-files img").count() == 1
+        assert not accessible(page)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="page.html").click()
+        assert Path(download.value.path()).read_text() == page_of_html.read_text()
+        (tmp_path / "empty").touch()
+        page.get_by_label("Add files").set_input_files(tmp_path / "empty")
+        expect(page.locator("#files-problem")).to_contain_text("empty: The body: is empty")
+        page.get_by_role("button", name="Delete photo.png").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
+        expect(page.get_by_role("img", name="photo.png")).to_have_count(0)
+        expect(page.locator("#trial-files")).to_contain_text("page.html")

@@ -60,6 +60,9 @@ class Exchange:
         url = api_url(address, call.path)
         params = {name: value for name, value in call.params.items() if value is not None}
         headers = trace_headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
+        if call.content is not None:
+            headers["Content-Type"] = call.media_type
+            return http.build_request(call.method, url, params=params, content=call.content, headers=headers)
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})

@@ -58,6 +58,10 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "release": "trials.release",
             "retry": "trials.retry",
             "annotate": "trials.annotate",
+            "files": "files.list_files",
+            "add-file": "files.add",
+            "read-file": "files.read",
+            "remove-file": "files.remove",
         },
         "result": {
             "observe": "trials.observe",

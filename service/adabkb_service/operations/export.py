@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -18,14 +19,14 @@ from typing import Any, TextIO, TypeVar, cast
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
+from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, FileLine, KeyLine, ModelLine, ReportLine
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import manage, sheet, table
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
+from adabkb_service.storage import events, files, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values
 from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
@@ -131,6 +132,9 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("observation", render.observation(observation, space))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
+    for each in files.page(connection, study.id, 0):
+        content = b64encode(files.content(connection, study.id, each.number)).decode()
+        shown("file", FileLine.model_validate({**as_values(each), "content": content}))
     for event in all_events(connection, study):
         file.write(event_line(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}

@@ -77,6 +77,9 @@ def _write(report: StudyReport, file: TextIO) -> None:
     _table(file, *words.best_points(report))
     file.write("## Results\n\n")
     _table(file, words.result_columns(study), (words.result_cells(study, each) for each in report.lines))
+    if report.files:
+        file.write("## Files\n\n")
+        _table(file, *words.files(report))
     file.write("## Who did what\n\n")
     _table(file, *words.workers(report))
     _table(file, *words.changes(report))

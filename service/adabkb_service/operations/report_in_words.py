@@ -199,3 +199,12 @@ def acts(report: StudyReport) -> Table:
         for each in report.acts or []
     ]
     return ["When (UTC)", "User", "What", "Details"], rows
+
+
+def files(report: StudyReport) -> Table:
+    """The files of trials, each with the hash of its content."""
+    rows = [
+        [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        for each in report.files
+    ]
+    return ["Trial", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows

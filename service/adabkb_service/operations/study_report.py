@@ -20,7 +20,8 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations import assessment, predict, table
 from adabkb_service.operations.export import all_events, event_line
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import audit, events, overview, studies
+from adabkb_service.storage import audit, events, files, overview, studies
+from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.overview import WorkerRow
 from adabkb_service.storage.rows import EventKind, StudyRow, as_values
 from adabkb_service.study import lifecycle, render
@@ -59,6 +60,8 @@ class StudyReport:
     changes: list[Event]
     acts: list[AuditEntry] | None
     """Of the audit log; None for a reader who may not see it."""
+    files: list[FileRow]
+    """Of its trials."""
     digest: str
     """SHA-256, in hexadecimal digits, of the log: of the lines of its events in an export."""
     made_at: datetime
@@ -93,6 +96,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
                 render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MOST_CHANGES)
             ],
             acts=_acts(connection, row) if with_audit else None,
+            files=files.page(connection, study_id, 0),
             digest=_digest(connection, row),
             made_at=service.clock(),
             made_by=version("adabkb-service"),

@@ -22,7 +22,18 @@ from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read, report_in_words, sharing, sheet, tokens, trash, webhooks, wording
+from adabkb_service.operations import (
+    files,
+    manage,
+    read,
+    report_in_words,
+    sharing,
+    sheet,
+    tokens,
+    trash,
+    webhooks,
+    wording,
+)
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import study_report
@@ -232,6 +243,7 @@ def get_trial(
         "decision": why(service, study_id, number).decision if told else None,
         "is_told": told or trial.origin == "queued",
         "cursor": encoded(study.revision),
+        "files": files.page(service, study_id, number, 0, files.MOST),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)

@@ -47,6 +47,7 @@ const ACTIONS = {
   webhook: { says: () => "Copy the secret now: it is not shown again.", then: showSecret },
   turn: { says: (answer) => (answer.is_on ? "Messages are sent again, also those of what has happened meanwhile." : "The webhook is off."), goto: stay },
   unhook: { says: () => "The webhook is deleted.", goto: stay },
+  unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
   retry: { says: () => "The trial is handed out again.", goto: stay },
 };

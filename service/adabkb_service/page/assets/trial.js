@@ -7,7 +7,7 @@ const study = encodeURIComponent(trial.dataset.study);
 const number = Number(trial.dataset.trial);
 const banner = document.getElementById("changed");
 const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
-const UNLESS_TYPED = ["trial-outcome", "trial-dialogs"];
+const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 
 /** Whether somebody has begun to fill in a part of the page. */
 function isTyped(part) {
@@ -30,6 +30,24 @@ async function refresh() {
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words
 }
+
+/** Add the files that somebody has chosen, one after the other; what is refused is said, and the others are added. */
+document.addEventListener("change", async ({ target }) => {
+  if (target.id !== "add-files") return;
+  target.disabled = true;
+  const refused = [];
+  for (const file of target.files) {
+    const options = { method: "POST", body: file, headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" } };
+    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(() => null);
+    if (!answer?.ok) refused.push(`${file.name}: ${answer ? (await answer.json().catch(() => ({}))).detail ?? answer.status : "the server does not answer"}`);
+  }
+  target.value = "";
+  target.disabled = false;
+  await refresh().catch(() => {});
+  const problem = document.getElementById("files-problem");
+  problem.textContent = refused.join("\n");
+  problem.hidden = refused.length === 0;
+});
 
 let reading = null;
 let isStale = false;
