@@ -54,6 +54,8 @@ DELETIONS = 100
 """Studies in the trash that are listed."""
 LONG = 5000
 """Events of a study from which on a trial is explained only after its page is there."""
+COMPARED, OFFERED = 12, 200
+"""Studies that are compared at most, and that are offered for it."""
 PRINTED = 5000
 """Rows of the table of results in a report on the page; its Markdown has all of them."""
 FEED = 40
@@ -98,6 +100,18 @@ def get_studies(
         "per_page": STUDIES_PER_PAGE,
     }
     return page(request, "studies.html", lines=found.lines, counts=found.counts, **context)
+
+
+@pages.get("/compare")
+@needs("read")
+def get_comparison(
+    request: Request, overview: OverviewDep, caller: CallerDep, study: Annotated[list[str] | None, Query()] = None
+) -> Response:
+    """Studies side by side. The page reads each of them by itself, so that it shows those that its reader may see."""
+    chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
+    others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
+    offered = [each.study.id for each in others if each.study.id not in chosen]
+    return page(request, "compare.html", chosen=chosen, offered=offered, most=COMPARED)
 
 
 @pages.get("/new")
@@ -276,6 +290,25 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
 async def get_history(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """What the charts of results show."""
     return await _chart(request, partial(overview.history, study_id))
+
+
+@data.get("/studies/{study_id}/density.json")
+@needs("read")
+async def get_density(
+    request: Request,
+    study_id: StudyId,
+    overview: OverviewDep,
+    metric: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Where the results of a large study lie: of the objective, or of a metric."""
+    return await _chart(request, partial(overview.density, study_id, metric))
+
+
+@data.get("/studies/{study_id}/progress.json")
+@needs("read")
+async def get_progress(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
+    """The best so far, for the chart that compares studies."""
+    return await _chart(request, partial(overview.progress, study_id))
 
 
 @data.get("/studies/{study_id}/curves.json")

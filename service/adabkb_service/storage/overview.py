@@ -124,6 +124,19 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
     return _results(connection, study_id, list(connection.scalars(kept)) if step > 1 else None)
 
 
+def values(connection: Connection, study_id: str, metric: str | None) -> list[tuple[int, float]]:
+    """Number and value of each result that is not excluded, or a metric of it, by number; without those that have
+    none."""
+    column = observations.c.value if metric is None else observations.c.metrics
+    query = select(observations.c.seq, column).where(
+        observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    )
+    found = connection.execute(query.order_by(observations.c.seq))
+    if metric is None:
+        return [(seq, value) for seq, value in found if value is not None]
+    return [(seq, metrics[metric]) for seq, metrics in found if metrics and metric in metrics]
+
+
 def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:
     """Results with what is known of their trials. Each table is read once, by a list of numbers: a join would be made
     by how many rows PostgreSQL thinks there are, and its statistics may be older than a large study."""
