@@ -17,7 +17,7 @@ from tests.operations.receiver import LOOPBACK, receiving, serving
 from tests.servers import server_on
 from tests.waiting import wait_for
 
-GUIDE = DOCS / "guides" / "webhooks.md"
+GUIDE = DOCS / "guides/webhooks.md"
 
 
 @pytest.fixture
