@@ -35,7 +35,15 @@ Call = tuple[str, str]
 
 def calls(*needs: Need) -> list[Call]:
     """Method and path of each route that needs one of these, about the study "s"."""
-    values = {"study_id": "s", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1"}
+    values = {
+        "study_id": "s",
+        "number": "1",
+        "seq": "1",
+        "token_id": "0" * 12,
+        "webhook_id": "0" * 12,
+        "file": "1",
+        "deletion": "1",
+    }
     return [
         (method, route.path.format(**values))
         for route in ROUTES

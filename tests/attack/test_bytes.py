@@ -20,7 +20,16 @@ from tests.samples import OF_ATTACKS
 
 __all__ = ["guarded"]
 
-VALUES = {"study_id": "bytes", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1", "version": "x"}
+VALUES = {
+    "study_id": "bytes",
+    "number": "1",
+    "seq": "1",
+    "token_id": "0" * 12,
+    "webhook_id": "0" * 12,
+    "file": "1",
+    "deletion": "1",
+    "version": "x",
+}
 IN_PATHS = ["%00", "a%00b", "%ED%A0%80", "%FF", "%E2%80%AE", "%F0%9F%92%A9", "x" * 3000, "..%2f..", "%0D%0A", "%2500"]
 IN_QUERIES = ["%00", "%ED%A0%80", "%E2%80%AE", "9" * 400, "-1", "1e999", "nan", "x" * 3000]
 IN_HEADERS = [b"\xed\xa0\x80", b"\xe2\x80\xae", b'"', b"9" * 400, b"-1", b"x" * 3000]

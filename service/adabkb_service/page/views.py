@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
@@ -104,6 +104,7 @@ def get_studies(
 
 @pages.get("/compare")
 @needs("read")
+@not_for_links
 def get_comparison(
     request: Request, overview: OverviewDep, caller: CallerDep, study: Annotated[list[str] | None, Query()] = None
 ) -> Response:
