@@ -44,6 +44,7 @@ from adabkb_client._models import (
     Estimate,
     Event,
     ExpectedValue,
+    File,
     FrontEstimate,
     Link,
     MetricPrediction,
@@ -57,6 +58,7 @@ from adabkb_client._models import (
     StudySummary,
     Trial,
     TrialState,
+    Webhook,
 )
 from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
@@ -74,6 +76,7 @@ from adabkb_client._settings import (
     StudySettings,
 )
 from adabkb_client._study import Study
+from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (
     AdaBKBError,
     APIError,
@@ -144,6 +147,7 @@ __all__ = [
     "Estimate",
     "Event",
     "ExpectedValue",
+    "File",
     "Findings",
     "Fixed",
     "Float",
@@ -202,6 +206,8 @@ __all__ = [
     "UnexpectedAnswer",
     "Validation",
     "ValidationItem",
+    "Webhook",
     "WorkerDied",
     "WorkerLost",
+    "verify_webhook",
 ]

@@ -82,6 +82,16 @@ class AsyncStudyResource:
     link = awaited(StudyCalls.link)
     unlink = awaited(StudyCalls.unlink)
 
+    files = listed(StudyCalls.files)
+    add_file = awaited(StudyCalls.add_file, has_files=True)
+    read_file = awaited(StudyCalls.read_file)
+    remove_file = awaited(StudyCalls.remove_file)
+
+    webhooks = awaited(StudyCalls.webhooks)
+    add_webhook = awaited(StudyCalls.add_webhook)
+    change_webhook = awaited(StudyCalls.change_webhook)
+    remove_webhook = awaited(StudyCalls.remove_webhook)
+
     observe = awaited(StudyCalls.observe)
     add_result = awaited(StudyCalls.add_result)
     observe_many = awaited(StudyCalls.observe_many)
@@ -120,6 +130,7 @@ class AsyncStudyResource:
     events = listed(StudyCalls.events)
     export = awaited(StudyCalls.export)
     export_excel = awaited(StudyCalls.export_excel)
+    export_report = awaited(StudyCalls.export_report)
 
     @overload
     async def suggest(

@@ -36,6 +36,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class Call:
     """A request, however often it is sent: its key is made once. Without one, the request itself may be repeated.
 
+    ``content`` is sent in place of a body, as a file of ``media_type``.
+
     A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
     some of these. ``retry_for`` limits the seconds of further attempts, beside the client's own limit. For ``wait``
     seconds the server may wait before it answers that there is nothing.
@@ -45,6 +47,8 @@ class Call:
     path: str
     body: Mapping[str, Any] | None = None
     params: Mapping[str, Param] = field(default_factory=dict)
+    content: bytes | None = None
+    media_type: str = "application/json"
     as_text: bool = False
     as_bytes: bool = False
     retry_for: float | None = None

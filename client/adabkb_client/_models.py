@@ -380,6 +380,42 @@ class Access(Record):
 
 
 @dataclass(frozen=True)
+class Webhook(Record):
+    """An address that gets messages about a study, signed with a secret (``adabkb_client.webhooks.verify``).
+
+    ``notifications`` are those that it wants, ``delivered`` is the number of messages so far. ``error`` is that of the
+    last attempt, and ``next_attempt_at`` when the next one follows. ``secret`` is known of a webhook that was just
+    added. One that is not ``is_on`` was turned off, or has turned itself off after failing for too long.
+    """
+
+    id: str
+    url: str
+    notifications: tuple[str, ...]
+    is_on: bool
+    created_at: datetime
+    delivered: int
+    delivered_at: datetime | None
+    error: str | None
+    attempts: int
+    next_attempt_at: datetime | None
+    secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class File(Record):
+    """A file of a trial, without its content: ``size`` in bytes, ``digest`` its SHA-256 in hexadecimal digits."""
+
+    number: int
+    trial: int
+    name: str
+    media_type: str
+    size: int
+    digest: str
+    user: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
 class Link(Record):
     """A token that reads one study: give it to whoever is to see the study. ``id`` is for taking it back."""
 

@@ -80,6 +80,16 @@ class StudyResource:
     link = performed(StudyCalls.link)
     unlink = performed(StudyCalls.unlink)
 
+    files = listed(StudyCalls.files)
+    add_file = performed(StudyCalls.add_file)
+    read_file = performed(StudyCalls.read_file)
+    remove_file = performed(StudyCalls.remove_file)
+
+    webhooks = performed(StudyCalls.webhooks)
+    add_webhook = performed(StudyCalls.add_webhook)
+    change_webhook = performed(StudyCalls.change_webhook)
+    remove_webhook = performed(StudyCalls.remove_webhook)
+
     observe = performed(StudyCalls.observe)
     add_result = performed(StudyCalls.add_result)
     observe_many = performed(StudyCalls.observe_many)
@@ -118,6 +128,7 @@ class StudyResource:
     events = listed(StudyCalls.events)
     export = performed(StudyCalls.export)
     export_excel = performed(StudyCalls.export_excel)
+    export_report = performed(StudyCalls.export_report)
 
     @overload
     def suggest(

@@ -3,8 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from mimetypes import guess_type
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, SupportsFloat, Unpack
+from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps, naming_settings
@@ -18,12 +22,14 @@ from adabkb_client._models import (
     Answer,
     Best,
     Event,
+    File,
     Link,
     Observation,
     Parameters,
     Prediction,
     Recommendation,
     StudyInfo,
+    Webhook,
 )
 from adabkb_client._parameters import Parameter, named, to_wire
 from adabkb_client._plain import Numbers, encoded, point, shown
@@ -154,6 +160,87 @@ class StudyCalls(ReportCalls):
     def unlink(self, link: Link | str) -> Steps[None]:
         """Let a link be of no use any more."""
         yield Call("DELETE", f"{self._path}/links/{link.id if isinstance(link, Link) else link}")
+
+    # Files of trials
+
+    def files(self, trial: int) -> Listing[File]:
+        """Yield the files of a trial, in order of addition, without their content."""
+        return Listing(f"{self._path}/trials/{trial}/files", lambda each: decode(File, each))
+
+    def add_file(
+        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+    ) -> Steps[File]:
+        """Attach a file, such as a photograph or a spectrum, to a trial.
+
+        Args:
+            trial: its number.
+            content: the path of the file, or bytes.
+            name: of the file; by default that of the path. Bytes need one.
+            media_type: such as "image/png"; by default what the name says.
+
+        Raises:
+            ValueError: the content is bytes, and there is no name.
+        """
+        if isinstance(content, bytes):
+            if name is None:
+                raise ValueError('bytes have no name: give one, such as name="spectrum.csv"')
+        else:
+            path = Path(content)
+            name, content = name or path.name, path.read_bytes()
+        kind = media_type or guess_type(name)[0] or "application/octet-stream"
+        address = f"{self._path}/trials/{trial}/files"
+        return decode(File, (yield Call("POST", address, params={"name": name}, content=content, media_type=kind)))
+
+    def read_file(self, trial: int, file: int) -> Steps[bytes]:
+        """Return the content of a file of a trial, by its number."""
+        content: bytes = yield Call("GET", f"{self._path}/trials/{trial}/files/{file}", as_bytes=True)
+        return content
+
+    def remove_file(self, trial: int, file: int) -> Steps[None]:
+        """Delete a file of a trial for good."""
+        yield Call("DELETE", f"{self._path}/trials/{trial}/files/{file}")
+
+    # Who is told
+
+    def webhooks(self) -> Steps[list[Webhook]]:
+        """Return the webhooks of the study, the oldest first, without their secrets."""
+        found = yield Call("GET", f"{self._path}/webhooks")
+        return [decode(Webhook, each) for each in found["items"]]
+
+    def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Steps[Webhook]:
+        """Let the server send messages about the study to an address, from now on.
+
+        Args:
+            url: where to, by POST. It must be reachable from the server, and inside the server's network only where its
+                setting ``webhook_networks`` allows it.
+            notifications: which, of "trial.reserved", "trial.overdue", "trial.done", "study.ended" and
+                "study.needs_attention"; by default all.
+
+        Returns:
+            The webhook with its secret, which no other answer has.
+        """
+        wanted = {} if notifications is None else {"notifications": list(notifications)}
+        return decode(Webhook, (yield Call("POST", f"{self._path}/webhooks", {"url": url, **wanted})))
+
+    def change_webhook(
+        self,
+        id: str,
+        *,
+        url: str | None = None,
+        notifications: Sequence[str] | None = None,
+        is_on: bool | None = None,
+    ) -> Steps[Webhook]:
+        """Change where messages are sent and which, or turn a webhook off and on.
+
+        One that is turned on sends what has happened since it was turned off, or turned itself off.
+        """
+        given = {"url": url, "notifications": notifications and list(notifications), "is_on": is_on}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return decode(Webhook, (yield Call("PATCH", f"{self._path}/webhooks/{quote(id, safe='')}", changes)))
+
+    def remove_webhook(self, id: str) -> Steps[None]:
+        """Send no more messages to a webhook."""
+        yield Call("DELETE", f"{self._path}/webhooks/{quote(id, safe='')}")
 
     # Results
 
@@ -343,6 +430,14 @@ class StudyCalls(ReportCalls):
         """Return the table of ``export("csv")`` as an Excel file, whose columns have labels and units."""
         content: bytes = yield Call("GET", f"{self._path}/export", params={"format": "xlsx"}, as_bytes=True)
         return content
+
+    def export_report(self) -> Steps[str]:
+        """Return a report as Markdown, for a notebook: definition, best point, results, who did what, hash of the log.
+
+        The page has the same report with charts, to print or to save as PDF.
+        """
+        text: str = yield Call("GET", f"{self._path}/report", as_text=True)
+        return text
 
     def _change_access(self, changes: Mapping[str, Any]) -> Steps[Access]:
         return decode(Access, (yield Call("PATCH", f"{self._path}/access", changes)))

@@ -182,6 +182,45 @@ def upgrade() -> None:
     op.create_index(op.f("ix_idempotency_keys_created_at"), "idempotency_keys", ["created_at"])
     op.create_index(op.f("ix_idempotency_keys_study_id_scope_key"), "idempotency_keys", ["study_id", "scope", "key"])
     op.create_table(
+        "files",
+        sa.Column("study_id", sa.String(length=100), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("trial", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("media_type", sa.String(length=100), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("user", sa.String(length=100)),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["study_id"], ["containers.id"], name=op.f("fk_files_study_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_files_study_id_trial")
+        ),
+        sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_files")),
+    )
+    op.create_index(op.f("ix_files_study_id_trial"), "files", ["study_id", "trial"])
+    op.create_table(
+        "webhooks",
+        sa.Column("study_id", sa.String(length=100), nullable=False),
+        sa.Column("id", sa.String(length=12), nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.String(length=100), nullable=False),
+        sa.Column("notifications", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seen_seq", sa.Integer(), nullable=False),
+        sa.Column("is_on", sa.Boolean(), nullable=False),
+        sa.Column("due_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("failing_since", sa.DateTime(timezone=True)),
+        sa.Column("error", sa.Text()),
+        sa.Column("delivered", sa.Integer(), nullable=False),
+        sa.Column("delivered_at", sa.DateTime(timezone=True)),
+        sa.ForeignKeyConstraint(["study_id"], ["containers.id"], name=op.f("fk_webhooks_study_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "id", name=op.f("pk_webhooks")),
+    )
+    op.create_index(op.f("ix_webhooks_is_on_due_at"), "webhooks", ["is_on", "due_at"])
+    op.create_table(
         "retention_cutoffs",
         sa.Column("name", sa.String(length=50), nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
@@ -278,6 +317,8 @@ def downgrade() -> None:
     op.drop_table("grants")
     op.drop_table("tokens")
     op.drop_table("retention_cutoffs")
+    op.drop_table("webhooks")
+    op.drop_table("files")
     op.drop_table("idempotency_keys")
     op.drop_table("dictionary")
     op.drop_table("cells")

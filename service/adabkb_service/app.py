@@ -24,6 +24,7 @@ from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.api import (
     events,
+    files,
     model,
     observations,
     problems,
@@ -33,6 +34,7 @@ from adabkb_service.api import (
     tokens,
     trash,
     trials,
+    webhooks,
 )
 from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.document import document
@@ -50,6 +52,8 @@ from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
 from adabkb_service.operations.clock import follow, warn_of_clock
+from adabkb_service.operations.delivery import Delivery
+from adabkb_service.operations.files import Limits
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
@@ -62,7 +66,8 @@ from adabkb_service.telemetry.traces import to_collector
 
 logger = logging.getLogger(__name__)
 
-ROUTERS = [module.router for module in (studies, sharing, trials, observations, model, events, trash, tokens, system)]
+MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, system)
+ROUTERS = [module.router for module in MODULES]
 PAGES = [views.data, views.pages, login.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
@@ -134,6 +139,14 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         meter=meter,
     )
 
+    delivery = Delivery(
+        running,
+        settings.outbound,
+        seconds=settings.webhook_seconds,
+        pause=settings.webhook_retry_seconds,
+        hours=settings.webhook_hours,
+    )
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_sync(migration.prepare, database)
@@ -144,7 +157,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         await run_sync(clamp_leases, running)
         while is_model_worker and running.is_loading:  # until then servers do better without it
             await asyncio.sleep(LOADING_POLL_SECONDS)
-        with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, settings):
+        with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, delivery, settings):
             async with app.state.forwarding or nullcontext():
                 yield
         await running.changes.close()
@@ -169,6 +182,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.overview = Overview(running)
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
+    app.state.outbound = settings.outbound
+    app.state.file_limits = Limits(settings.file_limit, settings.files_limit)
     app.state.concurrency = concurrency
     app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
@@ -245,9 +260,11 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 
 
 @contextmanager
-def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settings) -> Iterator[None]:
-    """In a thread of its own: expire leases, notice the first token, forget what is old, remove the rows of deleted
-    studies, and correct the clock."""
+def _sweeping(
+    running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings
+) -> Iterator[None]:
+    """In a thread of its own: expire leases, let messages be sent to webhooks, notice the first token, forget what is
+    old, remove the rows of deleted studies, and correct the clock."""
     stop = threading.Event()
     late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 
@@ -258,6 +275,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
                 gate.close_if_tokens()
                 sweep(running)
                 running.sweep_late_at = time.monotonic() + late_seconds
+                delivery.round()
                 remove_abandoned(running)
                 since = time.monotonic() - tidied_at
                 if since > settings.tidy_seconds:
@@ -279,5 +297,6 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
     finally:
         stop.set()
         thread.join()
+        delivery.close()
         with suppress(AdaBKBError):  # the database is away; a server that ends does not wait for it
             gate.store_uses()

@@ -10,6 +10,8 @@ AdaBKBError
 │   ├── StudyNotFound
 │   ├── TokenNotFound
 │   ├── DeletionNotFound
+│   ├── WebhookNotFound
+│   ├── FileNotFound
 │   ├── TrialNotFound
 │   └── ObservationNotFound
 ├── Invalid                   the request cannot be understood; carries one FieldError per fault
@@ -17,6 +19,7 @@ AdaBKBError
 ├── Conflict                  the request is sound, the state of the study forbids it
 │   ├── StudyExists
 │   ├── TokenMade
+│   ├── WebhookMade
 │   ├── ResultConflict
 │   ├── ReportConflict
 │   ├── TrialFinished
@@ -198,6 +201,20 @@ class DeletionNotFound(NotFound):
     """No such study in the trash."""
 
 
+class WebhookNotFound(NotFound):
+    """No such webhook."""
+
+    def __init__(self, study: str, webhook_id: str) -> None:
+        super().__init__(f"Study {study!r} has no webhook {shown(webhook_id)}.")
+
+
+class FileNotFound(NotFound):
+    """No such file."""
+
+    def __init__(self, study: str, trial: int, number: int) -> None:
+        super().__init__(f"Trial {trial} of study {study!r} has no file {number}.")
+
+
 class TrialNotFound(NotFound):
     """No such trial."""
 
@@ -249,6 +266,16 @@ class TokenMade(Conflict):
         """By its id."""
         super().__init__(
             f"Token {token_id} was made with this Idempotency-Key before, and only that answer had its secret."
+        )
+
+
+class WebhookMade(Conflict):
+    """A webhook was added with the same idempotency key; its secret cannot be shown again."""
+
+    def __init__(self, webhook_id: str) -> None:
+        """By its id."""
+        super().__init__(
+            f"Webhook {webhook_id} was added with this Idempotency-Key before, and only that answer had its secret."
         )
 
 

@@ -74,6 +74,10 @@ class Settings(BaseSettings):
     insecure: bool = Field(False, description="disable authentication: anyone who reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
+    file_limit: int = Field(
+        10 * 2**20, ge=1, description="largest file of a trial in bytes, within the body_limit that all requests have"
+    )
+    files_limit: int = Field(200 * 2**20, ge=0, description="bytes of all files of a study")
     bodies_limit: int = Field(2**28, ge=1, description="bytes of all request bodies that are worked on at a time")
     header_limit: int = Field(2**16, ge=1024, description="largest request line with headers, in bytes")
     header_seconds: float = Field(10.0, gt=0, description="seconds in which the header of a request has to come")
@@ -174,6 +178,20 @@ class Settings(BaseSettings):
         description="processor seconds that models, and large requests, of a user take in a minute, on each server; "
         "more than 60 times the model_processes limits nothing",
     )
+    webhook_networks: str = Field(
+        "",
+        description="networks inside which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
+        "192.168.1.20; other addresses that are not of the internet are refused",
+    )
+    webhook_seconds: float = Field(10.0, gt=0, description="seconds in which a webhook has to answer")
+    webhook_retry_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="seconds before a message is repeated; each pause is twice as long, up to 1 h",
+    )
+    webhook_hours: float = Field(
+        72.0, gt=0, description="hours of nothing but failures after which a webhook turns itself off"
+    )
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
     )
@@ -198,6 +216,11 @@ class Settings(BaseSettings):
         )
 
     @property
+    def outbound(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        """The networks inside which webhooks may be sent."""
+        return [ipaddress.ip_network(item) for item in listed(self.webhook_networks)]
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only programs of this machine reach the server."""
         if self.proxies:
@@ -216,9 +239,9 @@ class Settings(BaseSettings):
                 raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
         return value
 
-    @field_validator("proxies")
+    @field_validator("proxies", "webhook_networks")
     @classmethod
-    def _check_proxies(cls, value: str) -> str:
+    def _check_networks(cls, value: str) -> str:
         for item in listed(value):
             try:
                 ipaddress.ip_network(item)

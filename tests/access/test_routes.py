@@ -35,7 +35,15 @@ Call = tuple[str, str]
 
 def calls(*needs: Need) -> list[Call]:
     """Method and path of each route that needs one of these, about the study "s"."""
-    values = {"study_id": "s", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1"}
+    values = {
+        "study_id": "s",
+        "number": "1",
+        "seq": "1",
+        "token_id": "0" * 12,
+        "webhook_id": "0" * 12,
+        "file": "1",
+        "deletion": "1",
+    }
     return [
         (method, route.path.format(**values))
         for route in ROUTES
@@ -117,16 +125,18 @@ def sheet() -> bytes:
     return file.getvalue()
 
 
-PAGES = ["", "/sharing", "/trials/1", "/results", "/results/1"]
-DATA = ["/history.json", "/curves.json", "/timeline.json"]
+PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report"]
+DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/timeline.json"]
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,
-    *(("GET", path, None) for path in ("/v1/studies/svm/export", "/metrics", "/", "/new", "/trash")),
+    *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
+    *(("GET", path, None) for path in ("/", "/new", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")),
     *(("GET", f"/studies/svm{rest}", None) for rest in (*PAGES, *DATA)),
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
     ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
     ("POST", "/studies/svm/sheet", sheet()),
     ("POST", "/login", None),
+    ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
     ("DELETE", "/v1/studies/svm/links/{link}", None),
     ("DELETE", "/v1/tokens/{token}", None),
     ("DELETE", "/v1/studies/forest", None),
@@ -135,7 +145,11 @@ REQUESTS: list[tuple[str, str, Any]] = [
 ]
 """A valid request for each route, in an order in which all succeed: those of the OpenAPI examples come first."""
 
-KEPT = {"/v1/tokens": "token", "/v1/studies/{study_id}/links": "link"}
+KEPT = {
+    "/v1/tokens": "token",
+    "/v1/studies/{study_id}/links": "link",
+    "/v1/studies/{study_id}/webhooks": "webhook",
+}
 """Calls whose id a later request needs."""
 
 

@@ -52,6 +52,7 @@ TRADED = [
     {"parameters": {"depth": depth}, "metrics": {"error": error, "nodes": nodes}}
     for depth, error, nodes in [(2, 0.3, 600), (9, 0.03, 9000), (20, 0.04, 15000)]
 ]
+SECRET, NO_SECRET = re.compile('"secret":"[0-9a-f]{64}"'), '"secret":"0000"'
 TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
 
 CALLS: list[tuple[str, str, Any]] = [
@@ -79,6 +80,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/studies/svm/trials?limit=2", None),
     ("GET", "/v1/studies/svm/trials/1", None),
     ("GET", "/v1/studies/svm/trials/1/why", None),
+    ("POST", "/v1/studies/svm/trials/1/files?name=spectrum.json", {"nm": [400, 500], "absorbance": [0.1, 0.4]}),
+    ("GET", "/v1/studies/svm/trials/1/files", None),
     ("GET", "/v1/studies/svm/observations?limit=2", None),
     ("GET", "/v1/studies/svm/recommendation", None),
     ("POST", "/v1/studies/svm/predict", {"points": [POINT]}),
@@ -95,6 +98,10 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/tokens", {"name": "ann-gpu-1", "user": "ann", "scopes": ["work"], "studies": ["vision-*"]}),
     ("PATCH", "/v1/studies/svm/access", {"owner": "ann", "shared_with": {"bob": "work", "*": "read"}}),
     ("GET", "/v1/studies/svm/access", None),
+    ("POST", "/v1/studies/svm/webhooks", {"url": "https://lab.example/hooks/7", "notifications": ["trial.overdue"]}),
+    ("GET", "/v1/studies/svm/webhooks", None),
+    ("PATCH", "/v1/studies/svm/webhooks/{webhook}", {"is_on": False}),
+    ("DELETE", "/v1/studies/svm/webhooks/{webhook}", None),
     ("POST", "/v1/studies/svm/links", {"expires_at": "2099-12-31T00:00:00Z"}),
     ("GET", "/v1/studies/svm/links", None),
     ("DELETE", "/v1/studies/svm", None),
@@ -116,15 +123,19 @@ def recorded() -> dict[str, dict[str, Any]]:
 def _answers(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
     with httpx.Client(base_url=address, timeout=60) as client:
         admin = client.post("/v1/tokens", json={"name": "admin", "scopes": ["admin"]}).json()
+        webhook = ""
         client.headers["Authorization"] = f"Bearer {admin['token']}"
         for method, path, body in CALLS:
-            answer = client.request(method, path.format(own=admin["id"]), json=body)
+            answer = client.request(method, path.format(own=admin["id"], webhook=webhook), json=body)
             assert answer.is_success, (method, path, answer.text)
+            if path.endswith("/webhooks") and method == "POST":
+                webhook = answer.json()["id"]
             example = {} if body is None else {"request": body}
             if answer.content:
-                example["answer"] = json.loads(TOKEN.sub(f"adabkb_0123456789ab_{'0' * 64}", answer.text))
+                shown = SECRET.sub(NO_SECRET, answer.text)
+                example["answer"] = json.loads(TOKEN.sub(f"adabkb_0123456789ab_{'0' * 64}", shown))
             if example:
-                yield _operation(method, path.partition("?")[0]), example
+                yield _operation(method, path.partition("?")[0].format(webhook=webhook, own=admin["id"])), example
 
 
 def _operation(method: str, path: str) -> str:

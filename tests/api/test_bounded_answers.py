@@ -154,7 +154,7 @@ def excesses(
 
 
 def path_of(path: str, study: str) -> str:
-    return path.format(study_id=study, number=1, seq=1, token_id="0" * 12, deletion=1)
+    return path.format(study_id=study, number=1, seq=1, token_id="0" * 12, webhook_id="0" * 12, file=1, deletion=1)
 
 
 def as_json(body: Any) -> dict[str, Any]:
@@ -239,7 +239,15 @@ def test_hostile_parameters_get_a_small_answer_soon(
     """Those of path, query and headers, and headers that all routes have."""
     given = [(known["name"], known["in"]) for known in operation.get("parameters", [])]
     given += [("x-request-id", "header"), ("content-type", "header"), ("accept", "header"), ("more", "query")]
-    sound = {"study_id": "nowhere", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1"}
+    sound = {
+        "study_id": "nowhere",
+        "number": "1",
+        "seq": "1",
+        "token_id": "0" * 12,
+        "webhook_id": "0" * 12,
+        "file": "1",
+        "deletion": "1",
+    }
     for name, place in given:
         for text in TEXTS.values():
 

@@ -68,6 +68,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         client.post("/v1/studies", json=STUDY, headers={"Idempotency-Key": "k"}).raise_for_status()
         for method, path, body in HISTORY:
             client.request(method, f"/v1/studies/s{path}", json=body).raise_for_status()
+        client.post("/v1/studies/s/trials/1/files?name=a.txt", content=b"content").raise_for_status()
         client.get("/v1/studies/s/recommendation").raise_for_status()
         lines = client.get("/v1/studies/s/export").raise_for_status().text.splitlines()
     assert {json.loads(line)["type"] for line in lines} == set(LINES)

@@ -40,7 +40,15 @@ def test_a_link_reads_its_study_and_nothing_else(guarded: Guarded, link: str) ->
         for route in app.ROUTES:
             assert isinstance(route, GuardedRoute)
             is_own = "{study_id}" in route.path and route.need == "read"
-            values = {"study_id": "s", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1"}
+            values = {
+                "study_id": "s",
+                "number": "1",
+                "seq": "1",
+                "token_id": "0" * 12,
+                "webhook_id": "0" * 12,
+                "file": "1",
+                "deletion": "1",
+            }
             path = route.path.format(**values, version="x", name="x")
             for method in route.methods or ():
                 if path.endswith("/events"):

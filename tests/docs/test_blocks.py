@@ -18,6 +18,7 @@ ELSEWHERE = {
     "client.md": "tests/client/test_guide.py",
     "command-line.md": "tests/docs/test_command_line.py",
     "guides/agents.md": "tests/client/mcp/test_guide.py",
+    "guides/webhooks.md": "tests/client/test_webhooks.py",
     "integrations.md": "tests/integrations/test_guide.py",
     "mistakes.md": "tests/mistakes/test_mistakes.py",
     "security.md": "tests/access/test_commands.py",

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
-from adabkb_service.page.words import figure, shown
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from tests.page.studies import tuned

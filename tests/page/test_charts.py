@@ -136,7 +136,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
 
 def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:
     """Also with names that contain markup, quotation marks, and characters that XML does not allow."""
-    charts = re.findall(r'ui\.chart\("(\w+)"', (Path(page.__file__).parent / "templates" / "study.html").read_text())
+    charts = re.findall(r'ui\.chart\("(\w+)"', (Path(page.__file__).parent / "templates" / "_charts.html").read_text())
     odd = HOSTILE + "\x0b"
     with_curves(api, odd)
     with_objectives(api, odd)

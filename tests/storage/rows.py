@@ -8,9 +8,11 @@ from typing import Any
 
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage import trash
+from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.storage.trash import TrashRow
+from adabkb_service.storage.webhooks import WebhookRow
 
 NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -89,4 +91,16 @@ def token(token_id: str, **changed: Any) -> TokenRow:
 def deletion(study_id: str, **changed: Any) -> TrashRow:
     """A deleted study of ann's."""
     row = TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW, trash.new_container(), 1)
+    return replace(row, **changed)
+
+
+def file(number: int, study_id: str = "s", **changed: Any) -> FileRow:
+    """A file of trial 1."""
+    row = FileRow(study_id, number, 1, "spectrum.csv", "text/csv", 7, "0" * 64, "ann", NOW)
+    return replace(row, **changed)
+
+
+def webhook(webhook_id: str, study_id: str = "s", **changed: Any) -> WebhookRow:
+    """A webhook that has seen nothing yet."""
+    row = WebhookRow(study_id, webhook_id, "https://lab.example/", "secret", ["trial.done"], NOW, 0, True, NOW)
     return replace(row, **changed)

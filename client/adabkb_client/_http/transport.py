@@ -76,6 +76,12 @@ class Exchange:
         params = {name: value for name, value in call.params.items() if value is not None}
         headers = self._headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
         timeout = self._timeout(call.wait)
+        if call.content is not None:
+            headers["Content-Type"] = call.media_type
+            content = call.content
+            return http.build_request(
+                call.method, url, params=params, content=content, headers=headers, timeout=timeout
+            )
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers, timeout=timeout)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})

@@ -24,7 +24,7 @@ class Quotas:
     trials: int | None = None
     """In these studies, with results at points of one's own."""
     megabytes: float | None = None
-    """Of these studies' logs, and of the user's trash."""
+    """Of these studies' logs and files, and of the user's trash."""
     requests_per_second: float | None = None
     """Over some seconds."""
     model_seconds_per_minute: float | None = None
@@ -83,3 +83,14 @@ def check_new_study(connection: Connection, user: str | None, quotas: Quotas | N
     if user is not None and quotas is not None and quotas.limit_storage:
         tokens.lock_user(connection, user)
         quotas.check(usage.of_user(connection, user), Usage(1, 0, size))
+
+
+def check_more_bytes(connection: Connection, user: str | None, quotas: Quotas | None, size: int) -> None:
+    """Refuse more bytes in a study to a user, as ``check_new_study`` does.
+
+    Raises:
+        QuotaExceeded: that would be too much.
+    """
+    if user is not None and quotas is not None and quotas.limit_storage:
+        tokens.lock_user(connection, user)
+        quotas.check(usage.of_user(connection, user), Usage(0, 0, size))

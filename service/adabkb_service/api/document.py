@@ -72,7 +72,7 @@ def _operations(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _give_examples(operation: dict[str, Any]) -> None:
     """Give the request body and the answers of an operation their examples."""
     example = examples().get(operation["operationId"], {})
-    if "request" in example:
+    if "request" in example and JSON in operation["requestBody"]["content"]:  # others take any bytes
         operation["requestBody"]["content"][JSON]["example"] = example["request"]
     for status, answer in operation["responses"].items():
         if int(status) < 400 and JSON in answer.get("content", {}):

@@ -1,4 +1,4 @@
-"""/v1/studies/{id}/events as a list or a stream, and /export"""
+"""/v1/studies/{id}/events as a list or a stream, /export and /report"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.concurrency import STREAMS, Concurrency
-from adabkb_service.api.admission import CallerDep, needs, readmit
+from adabkb_service.api.admission import CallerDep, by_follower, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.model_reads import ReadingDep, rendered
@@ -23,7 +23,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
-from adabkb_service.operations import export, read, sharing
+from adabkb_service.operations import export, read, report_in_markdown, sharing
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sheet import MEDIA_TYPE
 
@@ -37,6 +37,7 @@ READMIT_SECONDS = 0.5
 """After which a stream asks whether its sender may still read."""
 STREAM = "text/event-stream"
 BOM = "\ufeff"
+MARKDOWN = "text/markdown"
 
 
 @router.get(
@@ -168,3 +169,26 @@ def _exported(service: Service, study_id: str, caller: Caller, format: Format, b
     may_work = sharing.right(service, caller, study_id) != "read"
     lines = export.json_lines(service, study_id, with_keys=may_work)
     return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+@router.get(
+    "/report",
+    operation_id="getReport",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {MARKDOWN: {}}, "description": "Definition, best point, results, who did what, log"},
+        **responses(404, 422),
+    },
+)
+@needs("read", model=True)
+@by_follower
+async def get_report(study_id: StudyId, reading: ReadingDep, caller: CallerDep) -> Response:
+    """A report as Markdown, for a notebook: the study in a few sentences, its definition, the best point with its
+    uncertainty, all results with failures and reasons, who did what, and version and hash of the log. Entries of the
+    audit log are for the owner and administrators."""
+    return await reading(_reported, study_id, caller)
+
+
+def _reported(service: Service, study_id: str, caller: Caller) -> StreamingResponse:
+    with_audit = sharing.right(service, caller, study_id) == "own"
+    return StreamingResponse(report_in_markdown.markdown(service, study_id, with_audit=with_audit), media_type=MARKDOWN)

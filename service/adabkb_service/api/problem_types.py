@@ -72,6 +72,12 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "No such study",
         remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
     ),
+    errors.WebhookNotFound: ProblemType(
+        404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists those that there are, by their id."
+    ),
+    errors.FileNotFound: ProblemType(
+        404, "file_not_found", "No such file", remedy="GET .../trials/.../files lists those that there are."
+    ),
     errors.TrialNotFound: ProblemType(
         404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
     ),
@@ -94,6 +100,13 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "The token was made before",
         remedy="If that answer was lost, revoke the token with DELETE /v1/tokens/..., and make another one with a new "
         "Idempotency-Key.",
+    ),
+    errors.WebhookMade: ProblemType(
+        409,
+        "webhook_made",
+        "The webhook was added before",
+        remedy="If that answer was lost, delete the webhook with DELETE .../webhooks/..., and add another one with a "
+        "new Idempotency-Key.",
     ),
     errors.ResultConflict: ProblemType(
         409,

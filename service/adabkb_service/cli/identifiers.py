@@ -64,8 +64,10 @@ STUDIES = Identifier(
 )
 TRIAL = _number("number of a trial", "See which there are: adabkb trial list STUDY")
 OBSERVATION = _number("number of an observation", "See which there are: adabkb result list STUDY")
+FILE = _number("number of a file", "See which there are: adabkb trial files STUDY TRIAL")
 DELETION = _number("number of a deletion", "See which there are: adabkb trash list")
 LINK = _token("id of a link", "See which there are: adabkb access links STUDY")
+WEBHOOK = _token("id of a webhook", "See which there are: adabkb study webhooks STUDY")
 TOKEN = _token("id of a token", "See which there are: adabkb token list")
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False), STUDY]

@@ -39,6 +39,11 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "watch": "results.watch",
             "events": "results.events",
             "export": "studies.export",
+            "report": "studies.report",
+            "webhooks": "webhooks.list_webhooks",
+            "add-webhook": "webhooks.add",
+            "change-webhook": "webhooks.change",
+            "remove-webhook": "webhooks.remove",
             "delete": "trash.delete_study",
         },
         "trial": {
@@ -53,6 +58,10 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "release": "trials.release",
             "retry": "trials.retry",
             "annotate": "trials.annotate",
+            "files": "files.list_files",
+            "add-file": "files.add",
+            "read-file": "files.read",
+            "remove-file": "files.remove",
         },
         "result": {
             "observe": "trials.observe",

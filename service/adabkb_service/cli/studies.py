@@ -221,6 +221,25 @@ def export(
     _write(output, lambda file: file.write_text(text, encoding="utf-8", newline=""))
 
 
+def report(
+    server: Server,
+    study: StudyId,
+    output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a report as Markdown, for a notebook.
+
+    It has the definition, the best point, all results with failures and reasons, who did what, and the hash of the log.
+    The page has the same with charts, to print or to save as PDF: http://SERVER/studies/STUDY/report.
+    """
+    text = server.text(path(study, "/report"))
+    told = json.dumps({"markdown": text}) + "\n" if as_json else text
+    if output is None:
+        typer.echo(told, nl=False)
+        return
+    _write(output, lambda file: file.write_text(told, encoding="utf-8", newline=""))
+
+
 def _write(output: Path, write: Callable[[Path], object]) -> None:
     try:
         write(output)

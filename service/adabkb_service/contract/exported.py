@@ -5,7 +5,9 @@ Whatever is stored can be exported. A file may have been altered since then, so 
 
 from __future__ import annotations
 
+from base64 import b64decode
 from datetime import datetime
+from hashlib import sha256
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -13,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
+from adabkb_service.contract.files import File
 from adabkb_service.contract.parameters import LeaseSeconds, Positive
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.storage.rows import ENGINE_REVISION, CellStatus
@@ -52,6 +55,12 @@ class ReportLine(BaseModel):
     step: int
     value: float
     reported_at: datetime
+
+
+class FileLine(File):
+    """A file of a trial, with its content in base64."""
+
+    content: str
 
 
 class KeyLine(BaseModel):
@@ -191,6 +200,25 @@ class SoundEventLine(history.Event):
         return self
 
 
+class SoundFileLine(FileLine):
+    """A file whose size and digest are those of its content."""
+
+    number: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    name: Annotated[str, Field(min_length=1, max_length=1000)]
+    media_type: Annotated[str, Field(max_length=100)]
+    user: Annotated[str, Field(max_length=100)] | None
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        try:
+            content = b64decode(self.content, validate=True)
+        except ValueError:
+            raise PydanticCustomError("content", "content must be in base64") from None
+        if (len(content), sha256(content).hexdigest()) != (self.size, self.digest):
+            raise PydanticCustomError("content", "content is not what size and digest say")
+        return self
+
+
 class SoundDictionaryLine(DictionaryLine):
     """A member of the dictionary with a valid ordinal."""
 
@@ -202,6 +230,7 @@ LINES: dict[str, type[BaseModel]] = {
     "trial": SoundTrialLine,
     "observation": views.Observation,
     "report": ReportLine,
+    "file": SoundFileLine,
     "event": SoundEventLine,
     "model": SoundModelLine,
     "cell": CellLine,

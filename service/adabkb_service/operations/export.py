@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -18,14 +19,14 @@ from typing import Any, TextIO, TypeVar, cast
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
+from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, FileLine, KeyLine, ModelLine, ReportLine
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import manage, sheet, table
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
+from adabkb_service.storage import events, files, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values
 from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
@@ -97,7 +98,7 @@ def _pieces(spool: SpooledTemporaryFile[bytes]) -> Iterator[bytes]:
 
 
 def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
-    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - _sent closes it
+    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
     try:
         with service.database.reading() as connection:
             write(connection, studies.get(connection, study_id), cast("TextIO", spool))
@@ -105,10 +106,11 @@ def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
         spool.close()
         raise
     spool.seek(0)
-    return _sent(spool)
+    return sent(spool)
 
 
-def _sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
+def sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
+    """What was written into a file, which is closed then."""
     with spool:
         yield from spool
 
@@ -130,8 +132,11 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("observation", render.observation(observation, space))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
-    for event in _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq"):
-        shown("event", render.event(event))
+    for each in files.page(connection, study.id, 0):
+        content = b64encode(files.content(connection, study.id, each.number)).decode()
+        shown("file", FileLine.model_validate({**as_values(each), "content": content}))
+    for event in all_events(connection, study):
+        file.write(event_line(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
     model = ModelLine(
         model_seq=study.model_seq, figures=figures, error=study.model_error, engine_revision=study.engine_revision
@@ -143,6 +148,16 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("dictionary", DictionaryLine(ordinal=ordinal))
     for kept in idempotency.of_study(connection, study.id) if with_keys else ():
         shown("key", KeyLine.model_validate(kept, from_attributes=True))
+
+
+def event_line(event: EventRow) -> str:
+    """The line of an event. The hash of a log, in a report, is that of these lines."""
+    return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
+
+
+def all_events(connection: Connection, study: StudyRow) -> Iterator[EventRow]:
+    """The whole log of a study, in order."""
+    return _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq")
 
 
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:

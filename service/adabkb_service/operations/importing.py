@@ -9,6 +9,7 @@ to be what the log says, and it must be possible to restore the model.
 from __future__ import annotations
 
 import math
+from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -23,7 +24,7 @@ from sqlalchemy import Connection
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import strict
 from adabkb_service.contract.cost import cost_budget_of
-from adabkb_service.contract.exported import FORMAT, LINES, KeyLine, ModelLine
+from adabkb_service.contract.exported import FORMAT, LINES, FileLine, KeyLine, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of, edited, first_stored
 from adabkb_service.contract.study import CHANGEABLE
@@ -31,9 +32,10 @@ from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations import doctor
-from adabkb_service.storage import events, idempotency, observations, removal, reports, studies, trials
+from adabkb_service.storage import events, files, idempotency, observations, removal, reports, studies, trials
 from adabkb_service.storage import model as model_rows
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.filling import filling
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
@@ -100,6 +102,7 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
     their_trials = _trials(told, found["trial"])
     _check_results(told, found["observation"])
     _check_reports(told, found["report"])
+    _check_files(told, found["file"])
     _check_limits(told, shown, found["study"][0].number)
     study = _study(shown, model, told)
     _check_model(study, log, found)
@@ -109,6 +112,7 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
         add(trials.add, their_trials)
         add(observations.add, told.observations.values())
         add(events.add, log)
+        add(partial(_write_files, study.id), _contents(found, "file"))
         add(reports.add, told.reports.values())
         add(partial(_write_cells, study.id), _cells(found).items())
         add(partial(_write_dictionary, study.id), _ordinals(found))
@@ -142,6 +146,12 @@ def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) 
     for kept in rows:
         if idempotency.find(connection, kept.scope, kept.key) is None:
             idempotency.add(connection, [KeyRow(study_id=study_id, **dict(kept))])
+
+
+def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]) -> None:
+    for each in rows:
+        told = each.model_dump(exclude={"content"})
+        files.add(connection, FileRow(study_id=study_id, **told), b64decode(each.content))
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
@@ -252,6 +262,17 @@ def _check_reports(told: ReplayState, shown: list[Line]) -> None:
         at, each = lines[place]
         if render.report_line(row) != each:
             _refuse(at, f"the report of trial {row.trial} at step {row.step} is not what the log says")
+
+
+def _check_files(told: ReplayState, shown: list[Line]) -> None:
+    """The files are of trials that there are, each with a number of its own."""
+    numbers = set[int]()
+    for at, each in shown:
+        if each.trial not in told.trials:
+            _refuse(at, f"the file is of trial {each.trial}, which there is none of")
+        if each.number in numbers:
+            _refuse(at, f"file {each.number} comes twice")
+        numbers.add(each.number)
 
 
 def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:

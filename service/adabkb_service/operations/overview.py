@@ -17,6 +17,7 @@ from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
+from adabkb_service.operations.density import density
 from adabkb_service.operations.records import Found, Records
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
@@ -131,6 +132,28 @@ class Overview:
             best = self._records.of(connection, study)
         space = definition_of(study.definition).space()
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
+
+    def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
+        """Where the results of a study lie, of the objective or of a metric; None without any.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            found = overview.values(connection, study_id, metric)
+        return density(found) if found else None
+
+    def progress(self, study_id: str) -> dict[str, Any]:
+        """The best so far of a study: how many results there are, and number and value of each that was better than
+        all before it; none of several objectives.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            return {"count": study.observations, "records": self._records.of(connection, study)}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
         """Which points of the slice along two parameters do not keep the constraints or are no mixtures, in its order.

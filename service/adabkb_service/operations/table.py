@@ -72,6 +72,16 @@ def escaped(cell: Any) -> Any:
 def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
     """The rows, by the names of the columns; a cell may be missing."""
     space = definition_of(study.definition).space()
+    for trial, result in pairs(connection, study):
+        told = {"state": "completed"} if trial is None else _of_trial(trial, result)
+        if result is not None:
+            yield told | _of_result(result, space)
+        elif trial is not None:
+            yield told | _point(trial.parameters)
+
+
+def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:
+    """What each row is about: a trial with a result, or either alone."""
     last = 0
     while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
         last = found[-1].number
@@ -80,13 +90,13 @@ def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
             results.setdefault(result.trial, []).append(result)
         for trial in found:
             told = results.get(trial.number, ())
-            yield from (_of_trial(trial, result) | _of_result(result, space) for result in told)
+            yield from ((trial, result) for result in told)
             if not told:
-                yield _of_trial(trial, None) | _point(trial.parameters)
+                yield trial, None
     last = 0
     while others := observations.bounded_page(connection, study.id, last, PAGE).rows:
         last = others[-1].seq
-        yield from ({"state": "completed"} | _of_result(each, space) for each in others if each.trial is None)
+        yield from ((None, each) for each in others if each.trial is None)
 
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:

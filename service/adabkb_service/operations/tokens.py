@@ -123,7 +123,7 @@ def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
 def _made(
     service: Service, caller: Caller, body: TokenBody, key: Key | None = None, link: str | None = None
 ) -> NewToken:
-    now, minted = service.clock(), secrets.mint(None if key is None else _id_of(key))
+    now, minted = service.clock(), secrets.mint(None if key is None else id_of(key))
     if body.expires_at is not None and body.expires_at <= now:
         raise Invalid([FieldError("/expires_at", "must be in the future", "expired")])
     row = TokenRow(
@@ -149,8 +149,8 @@ def _made(
     return NewToken(**dict(shown), token=minted.token)
 
 
-def _id_of(key: Key) -> str:
-    """The id of the token that a key makes."""
+def id_of(key: Key) -> str:
+    """The id of what a key makes: a token, or a webhook."""
     return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 

@@ -13,11 +13,11 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
+from adabkb_service.operations import definition_in_words, wording
 from adabkb_service.operations.standing import standing
-from adabkb_service.page import definition, wording
+from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.assets import digest
 from adabkb_service.page.sparkline import sparkline
-from adabkb_service.page.words import figure, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -56,7 +56,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
-    made.globals |= {"sparkline": sparkline, "standing": standing, "wording": wording, "definition": definition}
+    made.globals |= {
+        "sparkline": sparkline,
+        "standing": standing,
+        "wording": wording,
+        "definition": definition_in_words,
+    }
     return made
 
 

@@ -9,21 +9,35 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.access.caller import Caller
+from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read, sharing, sheet, tokens, trash
+from adabkb_service.operations import (
+    files,
+    manage,
+    read,
+    report_in_words,
+    sharing,
+    sheet,
+    tokens,
+    trash,
+    webhooks,
+    wording,
+)
 from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.study_report import study_report
 from adabkb_service.operations.why import why
-from adabkb_service.page import wording
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
 from adabkb_service.storage.result_table import Kind, Sort
@@ -40,6 +54,10 @@ DELETIONS = 100
 """Studies in the trash that are listed."""
 LONG = 5000
 """Events of a study from which on a trial is explained only after its page is there."""
+COMPARED, OFFERED = 12, 200
+"""Studies that are compared at most, and that are offered for it."""
+PRINTED = 5000
+"""Rows of the table of results in a report on the page; its Markdown has all of them."""
 FEED = 40
 """Events of the past that the feed begins with."""
 
@@ -84,6 +102,19 @@ def get_studies(
     return page(request, "studies.html", lines=found.lines, counts=found.counts, **context)
 
 
+@pages.get("/compare")
+@needs("read")
+@not_for_links
+def get_comparison(
+    request: Request, overview: OverviewDep, caller: CallerDep, study: Annotated[list[str] | None, Query()] = None
+) -> Response:
+    """Studies side by side. The page reads each of them by itself, so that it shows those that its reader may see."""
+    chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
+    others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
+    offered = [each.study.id for each in others if each.study.id not in chosen]
+    return page(request, "compare.html", chosen=chosen, offered=offered, most=COMPARED)
+
+
 @pages.get("/new")
 @needs("work")
 async def get_form(request: Request) -> Response:
@@ -123,6 +154,14 @@ def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Res
     now = service.clock()
     working = {each.id for each in links if not each.revoked_at and (each.expires_at is None or each.expires_at > now)}
     return page(request, "sharing.html", study=study, access=access, links=links, working=working)
+
+
+@pages.get("/studies/{study_id}/webhooks")
+@needs("own")
+def get_webhooks(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+    """Where messages about a study are sent."""
+    study = service.do(manage.get(study_id)).view
+    return page(request, "webhooks.html", study=study, webhooks=webhooks.listed(service, study_id))
 
 
 @pages.get("/trash")
@@ -218,9 +257,33 @@ def get_trial(
         "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if told else None,
         "is_told": told or trial.origin == "queued",
+        "cursor": encoded(study.revision),
+        "files": files.page(service, study_id, number, 0, files.MOST),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)
+
+
+@pages.get("/studies/{study_id}/report")
+@needs("read", model=True)
+async def get_report(
+    request: Request, study_id: StudyId, reading: ReadingDep, overview: OverviewDep, caller: CallerDep
+) -> Response:
+    """A report, to print or to save as PDF."""
+    return await reading(partial(_report, request, overview, caller), study_id)
+
+
+def _report(request: Request, overview: Overview, caller: Caller, service: Service, study_id: str) -> Response:
+    has_curves = overview.has_curves(study_id)
+    with study_report(service, study_id, with_audit=sharing.right(service, caller, study_id) == "own") as report:
+        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, PRINTED)]
+        context: dict[str, Any] = {
+            "lines": lines,
+            "has_more": next(report.lines, None) is not None,
+            "best": report_in_words.best_points(report),
+            "words": report_in_words,
+        }
+    return page(request, "report.html", study=report.study, report=report, has_curves=has_curves, **context)
 
 
 @data.get("/studies/{study_id}/history.json")
@@ -228,6 +291,25 @@ def get_trial(
 async def get_history(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """What the charts of results show."""
     return await _chart(request, partial(overview.history, study_id))
+
+
+@data.get("/studies/{study_id}/density.json")
+@needs("read")
+async def get_density(
+    request: Request,
+    study_id: StudyId,
+    overview: OverviewDep,
+    metric: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Where the results of a large study lie: of the objective, or of a metric."""
+    return await _chart(request, partial(overview.density, study_id, metric))
+
+
+@data.get("/studies/{study_id}/progress.json")
+@needs("read")
+async def get_progress(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
+    """The best so far, for the chart that compares studies."""
+    return await _chart(request, partial(overview.progress, study_id))
 
 
 @data.get("/studies/{study_id}/curves.json")

@@ -40,6 +40,13 @@ def page(connection: Connection, before: int, limit: int) -> list[tuple[int, Aud
     return [(row.id, AuditRow(*row[1:])) for row in connection.execute(query)]
 
 
+def of_study(connection: Connection, study_id: str, since: datetime, limit: int) -> list[tuple[int, AuditRow]]:
+    """The last entries about a study from a time on, at most ``limit``, oldest first."""
+    theirs = audit.c.subject == study_id, audit.c.action.like("study %"), audit.c.at >= since
+    found = connection.execute(select(audit).where(*theirs).order_by(audit.c.id.desc()).limit(limit))
+    return [(row.id, AuditRow(*row[1:])) for row in found][::-1]
+
+
 def forget(connection: Connection, before: datetime, limit: int) -> int:
     """Delete the oldest entries that are older than a time, at most ``limit``; return how many there were."""
     oldest = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select
 
 from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.bounded_pages import BoundedPage
-from adabkb_service.storage.rows import EventRow, as_values
+from adabkb_service.storage.rows import EventKind, EventRow, as_values
 from adabkb_service.storage.tables import events
 
 _ADD = insert(events)
@@ -39,6 +39,21 @@ def _after(study_id: str, seq: int) -> Select[Any]:
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow]:
     """The events about a trial, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.trial == trial).order_by(events.c.seq)
+    return [EventRow(*row) for row in connection.execute(query)]
+
+
+def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int) -> list[EventRow]:
+    """The last events of these kinds, at most ``limit``, in order."""
+    query = select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds))
+    found = connection.execute(query.order_by(events.c.seq.desc()).limit(limit))
+    return [EventRow(*row) for row in found][::-1]
+
+
+def of_kinds_after(
+    connection: Connection, study_id: str, kinds: Collection[EventKind], after: int, limit: int
+) -> list[EventRow]:
+    """The first events of these kinds after one seq, at most ``limit``, in order."""
+    query = _after(study_id, after).where(events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
     return [EventRow(*row) for row in connection.execute(query)]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, cast, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, select, true
 
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
@@ -124,6 +124,19 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
     return _results(connection, study_id, list(connection.scalars(kept)) if step > 1 else None)
 
 
+def values(connection: Connection, study_id: str, metric: str | None) -> list[tuple[int, float]]:
+    """Number and value of each result that is not excluded, or a metric of it, by number; without those that have
+    none."""
+    column = observations.c.value if metric is None else observations.c.metrics
+    query = select(observations.c.seq, column).where(
+        observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    )
+    found = connection.execute(query.order_by(observations.c.seq))
+    if metric is None:
+        return [(seq, value) for seq, value in found if value is not None]
+    return [(seq, metrics[metric]) for seq, metrics in found if metrics and metric in metrics]
+
+
 def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:
     """Results with what is known of their trials. Each table is read once, by a list of numbers: a join would be made
     by how many rows PostgreSQL thinks there are, and its statistics may be older than a large study."""
@@ -170,6 +183,32 @@ def recent_trials(connection: Connection, study_id: str, limit: int) -> list[Tri
         .limit(limit)
     )
     return [TrialRow(*row) for row in connection.execute(query)][::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """What a worker has done: by the last attempts of trials."""
+
+    name: str | None
+    trials: int
+    completed: int
+    failed: int
+    first: datetime
+    last: datetime
+
+
+def workers(connection: Connection, study_id: str) -> list[WorkerRow]:
+    """The workers of a study, the one with most trials first."""
+    count = func.count()
+    in_state = {state: func.count(case((trials.c.state == state, 1))) for state in ("completed", "failed")}
+    last = func.max(func.coalesce(trials.c.finished_at, trials.c.started_at))
+    query = (
+        select(trials.c.worker, count, in_state["completed"], in_state["failed"], func.min(trials.c.started_at), last)
+        .where(trials.c.study_id == study_id, trials.c.started_at.is_not(None))
+        .group_by(trials.c.worker)
+        .order_by(count.desc(), trials.c.worker)
+    )
+    return [WorkerRow(*row) for row in connection.execute(query)]
 
 
 def has_reports(connection: Connection, study_id: str) -> bool:

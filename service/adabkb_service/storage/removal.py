@@ -16,12 +16,14 @@ from adabkb_service.storage.tables import (
     cells,
     dictionary,
     events,
+    files,
     grants,
     idempotency_keys,
     observations,
     parts,
     reports,
     trials,
+    webhooks,
 )
 from adabkb_service.storage.tables import containers as containers_table
 
@@ -45,10 +47,12 @@ def _content(table: Table) -> tuple[Table, Column[Any], tuple[Column[Any], ...]]
     return table, reference, tuple(column for column in table.primary_key.columns if column is not reference)
 
 
-CONTENT = [
-    _content(table)
-    for table in (idempotency_keys, grants, observations, reports, trials, events, cells, dictionary, parts)
-]
+CONTENT = list(
+    map(
+        _content,
+        (idempotency_keys, grants, webhooks, observations, reports, files, trials, events, cells, dictionary, parts),
+    )
+)
 """Rows come before those that they refer to."""
 
 

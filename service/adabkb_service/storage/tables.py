@@ -233,6 +233,43 @@ idempotency_keys = Table(
     Index(None, "study_id", "scope", "key"),
 )
 
+files = Table(
+    "files",
+    metadata,
+    _study_key(),
+    Column("number", Integer, primary_key=True),  # 1, 2, 3, ... in order of addition
+    Column("trial", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("media_type", String(100), nullable=False),
+    Column("size", BigInteger, nullable=False),  # in bytes
+    Column("digest", String(64), nullable=False),  # SHA-256 of the content
+    Column("user", String(100)),  # who added it
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
+    Index(None, "study_id", "trial"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    _study_key(),
+    Column("id", String(12), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", String(100), nullable=False),  # with which messages are signed
+    Column("notifications", JSON, nullable=False),  # that it wants
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_seq", Integer, nullable=False),  # last event that was delivered, or that it does not want
+    Column("is_on", Boolean, nullable=False),
+    Column("due_at", UtcDateTime, nullable=False),  # when it is looked at next; a server that sends puts it off
+    Column("attempts", Integer, nullable=False),  # that failed since the last success
+    Column("failing_since", UtcDateTime),
+    Column("error", Text),  # of the last attempt; null after a success
+    Column("delivered", Integer, nullable=False),  # messages so far
+    Column("delivered_at", UtcDateTime),
+    Index(None, "is_on", "due_at"),
+)
+
 retention_cutoffs = Table(
     "retention_cutoffs",
     metadata,

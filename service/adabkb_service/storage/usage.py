@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 from sqlalchemy import ColumnElement, Connection, Integer, bindparam, case, func, literal_column, select
 
 from adabkb_service.storage.rows import TrialState
-from adabkb_service.storage.tables import grants, studies, trash
+from adabkb_service.storage.tables import files, grants, studies, trash
 
 
 class Usage(NamedTuple):
@@ -17,7 +17,7 @@ class Usage(NamedTuple):
     trials: int
     """And results that are of no trial, such as those at points of one's own."""
     bytes: int
-    """Of logs, and of what is in the trash."""
+    """Of logs and files, and of what is in the trash."""
 
 
 _TRIALS: ColumnElement[int] = sum(
@@ -33,6 +33,11 @@ _OWNED = (
     .join_from(grants, studies, grants.c.study_id == studies.c.id)
     .where(grants.c.user == bindparam("its_user"), grants.c.right == "own")
 )
+_FILES = (
+    select(func.coalesce(func.sum(files.c.size), 0))
+    .join_from(grants, files, grants.c.study_id == files.c.study_id)
+    .where(grants.c.user == bindparam("its_user"), grants.c.right == "own")
+)
 _DELETED = select(func.coalesce(func.sum(trash.c.bytes), 0)).where(trash.c.owner == bindparam("its_user"))
 
 
@@ -40,4 +45,5 @@ def of_user(connection: Connection, user: str) -> Usage:
     """What the user has, as of this transaction."""
     number, trials, size = connection.execute(_OWNED, {"its_user": user}).one()
     deleted = connection.execute(_DELETED, {"its_user": user}).scalar_one()
-    return Usage(int(number), int(trials), int(size) + int(deleted))
+    attached = connection.execute(_FILES, {"its_user": user}).scalar_one()
+    return Usage(int(number), int(trials), int(size) + int(attached) + int(deleted))

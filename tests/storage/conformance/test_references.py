@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from adabkb_service.errors import Contention
 from adabkb_service.storage import (
     events,
+    files,
     grants,
     idempotency,
     model,
@@ -19,10 +20,11 @@ from adabkb_service.storage import (
     retention_cutoffs,
     studies,
     trials,
+    webhooks,
 )
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
-from tests.storage.rows import NOW, event, key, observation, report, study, trial
+from tests.storage.rows import NOW, event, file, key, observation, report, study, trial, webhook
 from tests.storage.writes import delete_study
 
 BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
@@ -33,6 +35,8 @@ BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "cells": lambda connection, name: model.write_cells(connection, name, {"0": "leaf"}),
     "dictionary": lambda connection, name: model.write_dictionary(connection, name, added=[1], removed=[]),
     "idempotency_keys": lambda connection, name: idempotency.add(connection, [key("k", name)]),
+    "files": lambda connection, name: files.add(connection, file(1, name), b"content"),
+    "webhooks": lambda connection, name: webhooks.add(connection, webhook("0123456789ab", name)),
     "grants": lambda connection, name: grants.replace(connection, name, {"ann": "own"}),
 }
 """By table, what writes a row of it below a study."""

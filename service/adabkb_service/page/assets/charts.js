@@ -1,5 +1,6 @@
 // A frame around every chart: it is drawn when it comes into view, drawn again when the study has changed, says what it
-// has nothing to show of, and is saved as SVG or CSV.
+// has nothing to show of, and is saved as
+// SVG, PNG or CSV. In a report, which is printed, all are drawn at once.
 
 /* global echarts */
 
@@ -77,6 +78,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
 
 const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const PNG_PIXELS = 2; // for each pixel of the page
 
 /** A chart on the page.
  *
@@ -98,7 +100,9 @@ export class Chart {
       button.addEventListener("click", () => this.save(button.dataset.save));
     }
     this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
-    new IntersectionObserver(([entry]) => {
+    this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
+    if (this.isPrinted) this.isVisible = true;
+    else new IntersectionObserver(([entry]) => {
       this.isVisible = entry.isIntersecting;
       if (this.isVisible) this.due();
     }, { rootMargin: "300px" }).observe(this.frame);
@@ -118,6 +122,12 @@ export class Chart {
   changed() {
     this.isDue = true;
     this.due();
+  }
+
+  /** Draw it now, whether it is seen or not. */
+  async drawn() {
+    clearTimeout(this.timer);
+    await this.draw();
   }
 
   async draw() {
@@ -148,7 +158,7 @@ export class Chart {
     this.tell("shown", said);
     if (height) this.plot.style.height = `${height}px`;
     if (!this.chart) {
-      this.chart = echarts.init(this.plot);
+      this.chart = echarts.init(this.plot, null, { renderer: this.isPrinted ? "svg" : "canvas" });
       if (this.select) this.chart.on("click", this.select);
     }
     this.chart.resize();
@@ -159,16 +169,23 @@ export class Chart {
   save(kind) {
     if (!this.made || this.made.empty) return;
     const name = `${document.getElementById("study").dataset.study}-${this.frame.id}.${kind}`;
-    download(name, kind === "csv" ? csv(this.made) : this.svg(), kind === "csv" ? "text/csv" : "image/svg+xml");
+    if (kind === "png") this.drawing("canvas", (drawn) => drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)));
+    else if (kind === "svg") download(name, new Blob([this.svg()], { type: "image/svg+xml" }));
+    else download(name, new Blob([csv(this.made)], { type: "text/csv" }));
   }
 
   svg() {
+    return this.drawing("svg", (drawn) => drawn.renderToSVGString().replace(NOT_XML, "\uFFFD"));
+  }
+
+  /** What a function makes of the chart, drawn anew with a background. */
+  drawing(renderer, use) {
     const { width, height } = this.plot.getBoundingClientRect();
-    const drawn = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
+    const drawn = echarts.init(document.createElement("div"), null, { renderer, ssr: renderer === "svg", width, height });
     drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
-    const text = drawn.renderToSVGString().replace(NOT_XML, "\uFFFD");
+    const result = use(drawn);
     drawn.dispose();
-    return text;
+    return result;
   }
 }
 
@@ -180,9 +197,9 @@ function csv({ header, rows }) {
   return BYTE_ORDER_MARK + [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
-function download(name, content, type) {
+function download(name, blob) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);

@@ -98,6 +98,11 @@ export class StudyData {
     return this.once("front", () => call("GET", `${this.api}/front`));
   }
 
+  /** Where the results of a large study lie. */
+  density() {
+    return this.once(`density ${this.shown()}`, () => call("GET", `${this.page}/density.json${this.ofMetric("?")}`));
+  }
+
   timeline() {
     return this.once("timeline", () => call("GET", `${this.page}/timeline.json`));
   }

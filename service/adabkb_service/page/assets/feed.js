@@ -1,6 +1,7 @@
 // The events of a study as they happen, by server-sent events.
 
 import { reachable } from "./calls.js";
+import { notices } from "./notices.js";
 import { figure, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
@@ -46,6 +47,7 @@ export function follow(data, cursor, changed) {
     live.classList.toggle("on", isOn);
   };
   const known = Number(document.getElementById("figures").dataset.revision);
+  const notify = notices(data.id);
   let isLost = false;
   source.addEventListener("open", () => {
     tell("live", true);
@@ -62,9 +64,13 @@ export function follow(data, cursor, changed) {
   for (const kind of KINDS) {
     source.addEventListener(kind, ({ data: text }) => {
       const event = JSON.parse(text);
-      feed.prepend(line(event, data));
+      const item = line(event, data);
+      feed.prepend(item);
       while (feed.children.length > MOST_LINES) feed.lastChild.remove();
-      if (event.seq > known) changed();
+      if (event.seq > known) {
+        notify(event, item.dataset.told);
+        changed();
+      }
     });
   }
 }
@@ -80,6 +86,7 @@ function line(event, data) {
   } else {
     item.append(event.kind === "observed" ? `A result of somebody's own: ${result(event.payload)}` : told);
   }
+  item.dataset.told = item.textContent;
   const time = document.createElement("time");
   time.dateTime = event.created_at;
   item.append(" ", time);

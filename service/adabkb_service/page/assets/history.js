@@ -17,6 +17,8 @@ const PHASES = {
 /** What a result was for: its trial's phase; a trial without one was searched for, quasi-random or somebody's own. */
 const purpose = (result) => result.phase ?? { policy: "search", fallback: "fallback" }[result.origin] ?? "own";
 
+const CLOUD = "results, darker where there are more";
+
 export function historyChart(data) {
   const isLog = document.getElementById("history-log");
   const hasExpected = document.getElementById("history-expected");
@@ -26,29 +28,51 @@ export function historyChart(data) {
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart begins with the first one." };
+    const isDense = history.results.length < history.count;
+    const density = isDense ? await data.density() : null;
     const ink = colours();
     const counting = history.results.filter((each) => !each.excluded);
     const canBeLog = counting.every((each) => each.value > 0);
     isLog.disabled = !canBeLog;
+    hasExpected.disabled = isDense;
     const option = {
       ...common(ink),
       grid: { left: 8, right: 16, top: 56, bottom: history.count > 60 ? 56 : 28, containLabel: true },
       xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, max: history.count + 1, minInterval: 1, splitLine: { show: false } }),
       yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true, ...(study.quantity.label || study.quantity.unit ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } } : {}) }),
       dataZoom: history.count > 60 ? [{ type: "inside" }, { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } }] : [],
-      series: [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink), bestSoFar(study, history, recommendation, data.shown(), ink)],
+      series: [...(density ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)] : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]), bestSoFar(study, history, recommendation, data.shown(), ink)],
     };
-    option.legend.data = option.series.filter((each) => each.type !== "custom" && each.data.length).map((each) => each.name);
-    option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point?.result, study.quantity.unit) };
+    option.legend.data = option.series.filter((each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length).map((each) => each.name);
+    option.tooltip = { ...option.tooltip, formatter: ({ seriesName, data: point }) => (seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit)) };
     const header = ["result", "trial", "value", "std_error", "excluded", "phase", "worker", "expected_mean", "expected_lcb", "expected_ucb", "observed_at"];
     const rows = history.results.map((each) => [each.seq, each.trial, each.value, each.std_error, each.excluded, each.phase, each.worker,
       each.expected?.mean, each.expected?.lcb, each.expected?.ucb, each.observed_at]);
-    return { option, header, rows, said: said(study, history) };
+    return { option, header, rows, said: said(study, history, density) };
   };
   return new Chart("history", make, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
 }
 
-function results(history, ink) {
+/** How many results lie where, in a study that has too many for a point of each: the darker, the more. */
+function cloud({ cells }, ink) {
+  const most = Math.log1p(Math.max(...cells.map((cell) => cell[4])));
+  return {
+    type: "custom", name: CLOUD, z: 1, itemStyle: { color: ink.accent }, encode: { x: [0, 1], y: [2, 3] }, data: cells,
+    renderItem: (_, api) => {
+      const [left, bottom] = api.coord([api.value(0) - 0.5, api.value(2)]);
+      const [right, top] = api.coord([api.value(1) + 0.5, api.value(3)]);
+      const shape = { x: left, y: top, width: Math.max(right - left, 1), height: Math.max(bottom - top, 1) };
+      return { type: "rect", shape, style: { fill: ink.accent, opacity: 0.08 + (0.82 * Math.log1p(api.value(4))) / most } };
+    },
+  };
+}
+
+function aboutCell([first, last, low, high, count], unit) {
+  return `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
+}
+
+function results(all, ink, isShown = () => true) {
+  const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
   const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
     const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
     return { type: "scatter", name, symbol, symbolSize: phase === "own" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
@@ -118,11 +142,11 @@ function told(result, unit) {
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
 }
 
-function said(study, { count, records, results: drawn }) {
+function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
   if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
-  if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);
+  if (density) parts.push("the darker, the more results there are; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

@@ -46,6 +46,10 @@ const ACTIONS = {
   share: { says: () => "The study is shared.", goto: stay },
   unshare: { says: () => "It is taken back.", undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }), goto: stay },
   link: { says: () => "Copy the link now: it is not shown again.", then: showLink },
+  webhook: { says: () => "Copy the secret now: it is not shown again.", then: showSecret },
+  turn: { says: (answer) => (answer.is_on ? "Messages are sent again, also those of what has happened meanwhile." : "The webhook is off."), goto: stay },
+  unhook: { says: () => "The webhook is deleted.", goto: stay },
+  unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
   retry: { says: () => "The trial is handed out again.", goto: stay },
 };
@@ -60,6 +64,13 @@ const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "
 function showLink({ token }) {
   const field = document.getElementById("made-link");
   field.value = `${location.origin}${field.dataset.page}#token=${token}`;
+  document.getElementById("made").hidden = false;
+  field.select();
+}
+
+function showSecret({ secret }) {
+  const field = document.getElementById("made-secret");
+  field.value = secret;
   document.getElementById("made").hidden = false;
   field.select();
 }

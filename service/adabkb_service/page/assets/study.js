@@ -2,20 +2,13 @@
 
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
-import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
-import { frontChart, volumeChart } from "./front.js";
-import { gapChart } from "./gap.js";
-import { historyChart } from "./history.js";
-import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
-import { partitionChart } from "./partition.js";
 import "./rows.js";
-import { validationChart } from "./validation.js";
+import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
 import { figure, plusMinus, shown } from "./words.js";
-import { timelineChart } from "./workers.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -31,16 +24,6 @@ const SHORTCOMINGS = {
 
 const page = document.getElementById("study");
 const data = new StudyData(page.dataset.study);
-
-/** Give the selects of parameters their options: the study's parameters that vary. */
-async function offerParameters() {
-  const scales = await data.axes();
-  for (const select of document.querySelectorAll("select[data-parameters]")) {
-    scales.forEach((scale, i) => select.add(new Option(scale.name, String(i))));
-    select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
-    select.closest("label").hidden = scales.length < 2;
-  }
-}
 
 /** What the change of a parameter gains; a dash where it is as in use, or not known. */
 function gainOf(changes, name) {
@@ -81,13 +64,10 @@ async function recommend() {
   table.removeAttribute("aria-busy");
 }
 
-await offerParameters();
 const hasSeveral = document.getElementById("front") !== null; // objectives
-const metric = document.getElementById("shown-metric"); // there if anything besides the objective is measured
-const charts = [historyChart, ...(hasSeveral ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), validationChart, importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
 if (!hasSeveral) recommend().catch(() => {});
-metric?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
 const contextual = document.getElementById("best-context"); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();

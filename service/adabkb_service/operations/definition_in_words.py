@@ -22,8 +22,8 @@ from adabkb_service.contract.parameters import (
     Parameter,
 )
 from adabkb_service.contract.prior import Belief
-from adabkb_service.page.wording import bounds, measured
-from adabkb_service.page.words import figure, shown
+from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.operations.wording import bounds, measured
 
 KINDS: Mapping[str, str] = {
     "float": "number",

@@ -1,4 +1,4 @@
-"""What the page calls things, and what it says of a study in a sentence."""
+"""What people call things, and what is said of a study in a sentence, on the page and in reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, tit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.naming import within_reach
-from adabkb_service.page.words import figure
+from adabkb_service.operations.values_in_words import figure
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
@@ -55,6 +55,13 @@ FINEST = 15
 """Decimals of what the model expects, at most; its standard deviation says how many there are."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Of a duration: seconds, and the name."""
+NOTIFICATIONS: Mapping[str, str] = {
+    "trial.reserved": "a trial is handed out",
+    "trial.overdue": "a trial is overdue: its lease ran out",
+    "trial.done": "a trial is completed, has failed or was stopped",
+    "study.ended": "the study is complete",
+    "study.needs_attention": "the study needs somebody: it has paused itself, or its model cannot follow",
+}
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
 

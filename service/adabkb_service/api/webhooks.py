@@ -1,0 +1,84 @@
+"""/v1/studies/{id}/webhooks"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.deps import KeyDep, ServiceDep, StudyId
+from adabkb_service.api.problems import responses
+from adabkb_service.api.tokens import SECRET
+from adabkb_service.contract.requests import Page
+from adabkb_service.contract.webhooks import NewWebhook, Webhook, WebhookBody, WebhookChangeBody
+from adabkb_service.errors import WebhookNotFound
+from adabkb_service.operations import webhooks
+from adabkb_service.operations.outbound import Network
+
+router = APIRouter(prefix="/v1/studies/{study_id}/webhooks", tags=["webhooks"], route_class=StrictRoute)
+
+
+async def _webhook_id(study_id: StudyId, webhook_id: Annotated[str, Path(description="the webhook's id")]) -> str:
+    if re.fullmatch("[0-9a-f]{12}", webhook_id) is None:
+        raise WebhookNotFound(study_id, webhook_id)
+    return webhook_id
+
+
+WebhookId = Annotated[str, Depends(_webhook_id)]
+
+
+async def _networks(request: Request) -> list[Network]:
+    networks: list[Network] = request.app.state.outbound
+    return networks
+
+
+NetworksDep = Annotated[list[Network], Depends(_networks)]
+
+
+@router.post("", operation_id="addWebhook", status_code=201, responses=responses(400, 404, 409, 413, 415, 422))
+@needs("own")
+def add_webhook(
+    study_id: StudyId,
+    body: WebhookBody,
+    service: ServiceDep,
+    caller: CallerDep,
+    networks: NetworksDep,
+    key: KeyDep,
+    response: Response,
+) -> NewWebhook:
+    """Send messages about a study to an address, from now on. Only this answer has the secret that signs them: an
+    idempotency key that is repeated adds no other webhook, and is refused."""
+    response.headers.update(SECRET)
+    return webhooks.add(service, caller, study_id, body, networks, key)
+
+
+@router.get("", operation_id="listWebhooks", responses=responses(404, 422))
+@needs("own")
+def list_webhooks(study_id: StudyId, service: ServiceDep) -> Page[Webhook]:
+    """The webhooks of a study, the oldest first, without their secrets; all of them at once."""
+    return Page(items=webhooks.listed(service, study_id), next_cursor=None)
+
+
+@router.patch("/{webhook_id}", operation_id="changeWebhook", responses=responses(400, 404, 413, 415, 422))
+@needs("own")
+def change_webhook(
+    study_id: StudyId,
+    webhook_id: WebhookId,
+    body: WebhookChangeBody,
+    service: ServiceDep,
+    caller: CallerDep,
+    networks: NetworksDep,
+) -> Webhook:
+    """Change where messages are sent and which, or turn a webhook off and on. One that is turned on sends what has
+    happened meanwhile, too."""
+    return webhooks.change(service, caller, study_id, webhook_id, body.model_dump(), networks)
+
+
+@router.delete("/{webhook_id}", operation_id="deleteWebhook", status_code=204, responses=responses(404, 422))
+@needs("own")
+def delete_webhook(study_id: StudyId, webhook_id: WebhookId, service: ServiceDep, caller: CallerDep) -> None:
+    """Delete a webhook. A message that is being sent at this moment may still arrive."""
+    webhooks.remove(service, caller, study_id, webhook_id)

@@ -1,0 +1,65 @@
+"""Commands about the files of trials, such as photographs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import FILE, TrialNumber
+from adabkb_service.cli.output import AsJson, fail, show, table
+
+FileNumber = Annotated[
+    int, typer.Argument(help="its number, see adabkb trial files", show_default=False, parser=str), FILE
+]
+
+
+def list_files(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
+    """List the files of a trial."""
+    found = list(server.pages(path(study, f"/trials/{trial}/files")))
+    rows = [[str(each["number"]), each["name"], str(each["size"]), each["user"] or ""] for each in found]
+    text = table(["file", "name", "bytes", "added by"], rows) if found else f"Trial {trial} has no files."
+    show(found, text, as_json=as_json)
+
+
+def add(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    file: Annotated[Path, typer.Argument(help="such as photo.jpg", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Attach a file to a trial."""
+    try:
+        added = server.perform(StudyCalls(study).add_file(trial, file))
+    except OSError as error:
+        fail(f"cannot read {file} ({error.strerror}); give a file that there is")
+    told = {**asdict(added), "created_at": added.created_at.isoformat()}
+    show(told, f"File {added.number} of trial {trial}: {added.name}, {added.size} bytes.", as_json=as_json)
+
+
+def read(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    number: FileNumber,
+    output: Annotated[Path, typer.Option(help="file to write", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Read a file of a trial, and write it."""
+    content = server.content(path(study, f"/trials/{trial}/files/{number}"))
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
+    show({"written": str(output), "bytes": len(content)}, f"{len(content)} bytes are in {output}.", as_json=as_json)
+
+
+def remove(server: Server, study: StudyId, trial: TrialNumber, number: FileNumber, as_json: AsJson = False) -> None:
+    """Delete a file of a trial for good."""
+    server.delete(path(study, f"/trials/{trial}/files/{number}"))
+    show({"removed": number}, f"File {number} of trial {trial} is deleted.", as_json=as_json)

@@ -1,0 +1,87 @@
+"""Commands about where messages about a study are sent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import WEBHOOK
+from adabkb_service.cli.output import AsJson, fail, show, table
+
+Wanted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--notification",
+        help="trial.reserved, trial.overdue, trial.done, study.ended or study.needs_attention; may come several times, "
+        "all if not given",
+        show_default=False,
+    ),
+]
+WebhookId = Annotated[str, typer.Argument(help="its id, see adabkb study webhooks", show_default=False), WEBHOOK]
+
+
+def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the webhooks of a study, oldest first."""
+    found = server.get(path(study, "/webhooks"))["items"]
+    rows = [[each["id"], each["url"], str(each["delivered"]), _state(each)] for each in found]
+    text = table(["id", "url", "delivered", "state"], rows) if found else f"Study {study} has no webhooks."
+    show(found, text, as_json=as_json)
+
+
+def add(
+    server: Server,
+    study: StudyId,
+    address: Annotated[str, typer.Argument(help="where messages are sent by POST", show_default=False)],
+    notifications: Wanted = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send signed messages about a study to an address.
+
+    It gets what happens from now on. The secret that signs messages is printed this once.
+
+    \b
+    adabkb study add-webhook svm https://lab.example/hooks/7 --notification trial.overdue
+    """
+    wanted = {"notifications": notifications} if notifications else {}
+    made = server.post(path(study, "/webhooks"), {"url": address, **wanted})
+    text = (
+        f"Webhook {made['id']} gets {', '.join(made['notifications'])}.\n"
+        f"Its secret, shown only now: {made['secret']}\nTo end it: adabkb study remove-webhook {study} {made['id']}"
+    )
+    show(made, text, as_json=as_json)
+
+
+def change(
+    server: Server,
+    study: StudyId,
+    webhook: WebhookId,
+    address: Annotated[str | None, typer.Option(help="another one", show_default=False)] = None,
+    notifications: Wanted = None,
+    is_on: Annotated[
+        bool | None, typer.Option("--on/--off", help="on: also send what has happened meanwhile", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a webhook, or turn it off and on."""
+    given: dict[str, Any] = {"url": address, "notifications": notifications, "is_on": is_on}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        fail("nothing is to be changed; give at least one option, such as --on")
+    changed = server.patch(path(study, f"/webhooks/{quote(webhook, safe='')}"), changes)
+    show(changed, f"Webhook {webhook} of {changed['url']} is {_state(changed)}.", as_json=as_json)
+
+
+def remove(server: Server, study: StudyId, webhook: WebhookId, as_json: AsJson = False) -> None:
+    """Send no more messages to a webhook."""
+    server.delete(path(study, f"/webhooks/{quote(webhook, safe='')}"))
+    show({"removed": webhook}, f"Webhook {webhook} is removed.", as_json=as_json)
+
+
+def _state(webhook: dict[str, Any]) -> str:
+    error = f": {webhook['error']}" if webhook["error"] else ""
+    if not webhook["is_on"]:
+        return f"off{error}"
+    return f"trying again at {webhook['next_attempt_at']}{error}" if webhook["attempts"] else "on"

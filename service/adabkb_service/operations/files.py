@@ -1,0 +1,168 @@
+"""/v1/studies/{id}/trials/{n}/files: what people attach to trials, such as photographs and spectra.
+
+Files are beside the log: no suggestion depends on them. They are in exports and in the trash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.access.quotas import check_more_bytes
+from adabkb_service.contract.files import File
+from adabkb_service.errors import Contention, FieldError, FileNotFound, Invalid
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import files, studies, trials
+from adabkb_service.storage.files import FileRow
+from adabkb_service.storage.rows import as_values
+from adabkb_service.study.contention import repeating
+
+MOST = 100
+"""Files of a trial."""
+LONGEST_NAME = 200
+MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,40}/[a-z0-9][a-z0-9!#$&^_.+-]{0,50}")
+UNKNOWN = "application/octet-stream"
+IMAGES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+"""Images that a page may show, by what their content begins with. SVG is none of them: it can hold scripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large files may be, in bytes."""
+
+    file: int
+    """One of them."""
+    study: int
+    """All of a study."""
+
+
+def add(
+    service: Service,
+    caller: Caller,
+    limits: Limits,
+    study_id: str,
+    trial: int,
+    name: str,
+    media_type: str,
+    content: bytes,
+) -> tuple[File, bool]:
+    """Attach a file to a trial, whatever state that is in.
+
+    Returns:
+        The file, and whether it is new: the same content under the same name is attached once.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+        Invalid: the name is none, or the file is empty, too large, or one too many.
+        QuotaExceeded: the user has stored as much as the token allows.
+    """
+    _check(name, content, limits)
+    kind = media_type.partition(";")[0].strip().lower()
+    kind = kind if MEDIA_TYPE.fullmatch(kind) else UNKNOWN
+    digest = hashlib.sha256(content).hexdigest()
+
+    def attempt() -> tuple[File, bool]:
+        with service.database.writing() as connection:
+            study = studies.get(connection, study_id)
+            trials.get(connection, study_id, trial)
+            there = files.page(connection, study_id, 0, trial=trial)
+            for row in there:
+                if (row.name, row.digest) == (name, digest):
+                    return _shown(row), False
+            last, size = files.total(connection, study_id)
+            _check_room(len(there), size + len(content), limits)
+            check_more_bytes(connection, caller.user, caller.quotas, len(content))
+            if not studies.commit_if_unchanged(connection, study):  # so that nobody deletes the study without the file
+                raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
+            now = service.clock()
+            row = FileRow(study_id, last + 1, trial, name, kind, len(content), digest, caller.user, now)
+            files.add(connection, row, content)
+            return _shown(row), True
+
+    return repeating(service.timeouts.contention)(attempt)
+
+
+def page(service: Service, study_id: str, trial: int, after: int, limit: int) -> list[File]:
+    """The files of a trial by number, after one number.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        trials.get(connection, study_id, trial)
+        return [_shown(row) for row in files.page(connection, study_id, after, limit, trial=trial)]
+
+
+def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File, bytes]:
+    """A file with its content.
+
+    Raises:
+        StudyNotFound, FileNotFound: there is no such thing.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        row = _found(connection, study_id, trial, number)
+        return _shown(row), files.content(connection, study_id, number)
+
+
+def remove(service: Service, study_id: str, trial: int, number: int) -> None:
+    """Delete a file for good.
+
+    Raises:
+        StudyNotFound, FileNotFound: there is no such thing.
+    """
+    with service.database.writing() as connection:
+        studies.get(connection, study_id)
+        _found(connection, study_id, trial, number)
+        files.remove(connection, study_id, number)
+
+
+def image_type(content: bytes) -> str | None:
+    """The type of an image that a page may show, by its content, whatever was said of it; None for any other file."""
+    return next((kind for kind, beginning in IMAGES.items() if beginning.match(content)), None)
+
+
+def _found(connection: Connection, study_id: str, trial: int, number: int) -> FileRow:
+    row = files.find(connection, study_id, trial, number)
+    if row is None:
+        raise FileNotFound(study_id, trial, number)
+    return row
+
+
+def _check(name: str, content: bytes, limits: Limits) -> None:
+    is_odd = any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or sign in "/\\" for sign in name)
+    if not 0 < len(name) <= LONGEST_NAME or is_odd or name.strip(" .") == "":
+        detail = f"must be the name of a file, such as spectrum.csv: up to {LONGEST_NAME} characters, without a folder"
+        raise Invalid([FieldError("?name", detail, "invalid_name")])
+    if not content:
+        raise Invalid([FieldError("", "is empty; send the content of the file", "empty_file")])
+    if len(content) > limits.file:
+        detail = f"has {len(content):,} bytes, of at most {limits.file:,} (the setting file_limit of the server)"
+        raise Invalid([FieldError("", detail, "file_too_large")])
+
+
+def _check_room(count: int, size: int, limits: Limits) -> None:
+    if count >= MOST:
+        detail = f"is one more than the {MOST} files that a trial may have; delete one first"
+        raise Invalid([FieldError("", detail, "too_many_files")])
+    if size > limits.study:
+        detail = (
+            f"would make it {size:,} bytes of files in this study, of at most {limits.study:,} (the setting "
+            "files_limit of the server); delete some first"
+        )
+        raise Invalid([FieldError("", detail, "too_many_files")])
+
+
+def _shown(row: FileRow) -> File:
+    return File.model_validate({name: value for name, value in as_values(row).items() if name in File.model_fields})

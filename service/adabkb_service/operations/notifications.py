@@ -1,0 +1,99 @@
+"""What happens in a study that somebody is told: which events, in which words, and signed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, with_unit
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.webhooks import Message, Notification
+from adabkb_service.operations import wording
+from adabkb_service.operations.standing import REASONS
+from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
+from adabkb_service.study import render
+
+KINDS: Mapping[EventKind, Notification] = {
+    "suggested": "trial.reserved",
+    "leased": "trial.reserved",
+    "expired": "trial.overdue",
+    "observed": "trial.done",
+    "failed": "trial.done",
+    "stopped": "trial.done",
+    "completed": "study.ended",
+    "paused": "study.needs_attention",
+    "model_failed": "study.needs_attention",
+}
+"""What events of which somebody may be told are to them."""
+
+
+def notification_of(event: EventRow) -> Notification | None:
+    """What an event is to those who are told; None for a lease that is renewed, a result of no trial, and a pause that
+    a person asked for."""
+    is_told = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
+    if event.kind == "observed" and event.trial is None:
+        return None
+    return KINDS.get(event.kind) if is_told.get(event.kind, True) else None
+
+
+def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
+    """What somebody is told of an event.
+
+    Args:
+        study: as it is now.
+        event: of its log.
+        trial: that it is about, as it is now.
+        notification: what the event is to those who are told.
+    """
+    return Message(
+        notification=notification,
+        study=study.id,
+        seq=event.seq,
+        at=event.created_at,
+        text=_text(study, event, trial),
+        trial=None if trial is None else render.trial(trial),
+    )
+
+
+def signature(secret: str, seconds: int, body: bytes) -> str:
+    """The header ``Adabkb-Signature``: the time, and HMAC-SHA256 of the time and the body, in hexadecimal digits.
+
+    Args:
+        secret: of the webhook.
+        seconds: since 1970, when the message is sent.
+        body: as it is sent.
+    """
+    found = hmac.new(secret.encode(), b"%d." % seconds + body, hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={found}"
+
+
+def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+    if event.trial is None:
+        return f"Study {study.id} {_of_study(event)}"
+    return f"Trial {event.trial} of study {study.id} {_of_trial(study, event, trial)}"
+
+
+def _of_study(event: EventRow) -> str:
+    if event.kind == "completed":
+        return f"is complete. {REASONS.get(event.payload['reason'], '')}".rstrip()
+    if event.kind == "paused":
+        return f"needs you. {REASONS['failures']}"
+    return f"needs you: its model cannot follow the results ({event.payload['error']})."
+
+
+def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+    payload, reason = event.payload, event.payload.get("reason")
+    because = f": {reason}" if reason else ""
+    if event.kind in ("suggested", "leased"):
+        until = None if trial is None or trial.state != "active" else trial.leased_until
+        by = f" by {payload['worker']}" if payload["worker"] else ""
+        return f"is reserved{by}{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}."
+    if event.kind == "expired":
+        of = f" of {payload['worker']}" if payload["worker"] else ""
+        return f"is overdue: the lease{of} ran out without a result."
+    if event.kind == "observed":
+        known = definition_of(study.definition).quantities.get(OBJECTIVE, UNNAMED)
+        is_alone = payload.get("value") is not None
+        return f"gave {with_unit(wording.result(payload), known.unit if is_alone else None)}."
+    return f"failed{because}." if event.kind == "failed" else f"was stopped at step {payload['step']}{because}."

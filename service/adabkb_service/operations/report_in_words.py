@@ -1,0 +1,210 @@
+"""The tables of a report in words, the same on the page and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.history import Event
+from adabkb_service.contract.quantities import OBJECTIVE, with_unit
+from adabkb_service.operations import wording
+from adabkb_service.operations.study_report import Line, StudyReport
+from adabkb_service.operations.values_in_words import figure, shown
+
+UNKNOWN = "–"
+CHANGES = {
+    "created": "The study was created",
+    "paused": "Paused",
+    "resumed": "Resumed",
+    "completed": "Complete",
+}
+REASONS = {
+    "no_results": "There is no result yet.",
+    "context_needed": "The best point depends on the context; ask for one of a context.",
+    "nothing_feasible": "No result keeps all bounds yet: both points are those that come closest.",
+    "nothing_certain": "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
+    "model_loading": "The server has just started and is loading the model, so its point is missing.",
+    "model_busy": "The model did not answer in time, so its point is missing.",
+    "model_failed": "The model cannot follow the results, so its point is missing.",
+}
+"""Why the best points are not what they should be."""
+
+Table = tuple[list[str], list[list[str]]]
+"""The head, and the rows."""
+
+
+def moment(at: datetime | None) -> str:
+    """A time, in UTC, to the second."""
+    return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def sentences(report: StudyReport) -> Iterator[str]:
+    """The study in a few sentences."""
+    told = report.assessment
+    yield told.standing
+    yield from (each.text for each in (told.progress, told.latest, told.findings, told.outlook) if each and each.text)
+
+
+def best_points(report: StudyReport) -> Table:
+    """The best point by the model and by observation, with what is expected and what was measured; of several
+    objectives, the front by the model."""
+    study, found = report.study, report.recommendation
+    columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
+    if found.front is not None:
+        for number, each in enumerate(found.front, start=1):
+            told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
+            columns.append((f"point {number}", each.parameters, told))
+    else:
+        best = found.observed
+        at = "" if best is None or best.trial is None else f" (trial {best.trial})"
+        columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
+    rows = [
+        [wording.parameter_title(each), *(_value(each.name, point) for _, point, _ in columns)]
+        for each in study.parameters
+    ]
+    for name in wording.described(study):
+        titled = wording.title(study, None if name == OBJECTIVE else name)
+        rows.append([titled, *(told.get(name, UNKNOWN) for _, _, told in columns)])
+    return ["Parameter", *(head for head, _, _ in columns)], rows
+
+
+def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+    study, model = report.study, report.recommendation.model
+    if model is None:
+        return None, {}
+    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
+    return model.parameters, {OBJECTIVE: wording.estimate(study, None, model.mean, model.std), **told}
+
+
+def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+    study, best = report.study, report.recommendation.observed
+    if best is None:
+        return None, {}
+    told = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
+    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **told}
+
+
+def _value(name: str, point: answers.Parameters | None) -> str:
+    return shown(point[name]) if point is not None and name in point else UNKNOWN
+
+
+def result_columns(study: answers.Study) -> list[str]:
+    """The head of the table of results."""
+    of_value = [] if study.objectives else [wording.title(study), "±"]
+    metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
+    parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
+    return ["Trial", "State", *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
+
+
+def result_cells(study: answers.Study, line: Line) -> list[str]:
+    """A row of it."""
+    trial, result = line.trial, line.result
+    point = result.parameters if result else trial.parameters if trial else {}
+    cells = ["own" if trial is None else str(trial.number), _state(line)]
+    if not study.objectives:
+        cells += [
+            _measured(study, None, result.value if result else None),
+            figure(result.std_error if result else None, 3),
+        ]
+    metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
+    for name in wording.measured(study):
+        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name), 3)]
+    cells += [_value(each.name, point) for each in study.parameters if each.kind != "fixed"]
+    told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
+    worker = None if trial is None else trial.worker
+    return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
+
+
+def _when(line: Line) -> datetime | None:
+    trial, result = line.trial, line.result
+    if result is not None:
+        return result.observed_at
+    return None if trial is None else trial.finished_at or trial.started_at or trial.created_at
+
+
+def _state(line: Line) -> str:
+    told = wording.STATES["completed" if line.trial is None else line.trial.state]
+    if line.result is not None and line.result.excluded:
+        return f"{told}, excluded"
+    return f"{told}, outside the space" if line.result is not None and line.result.outside else told
+
+
+def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
+    """With all digits that were measured, unless the study says how many count."""
+    if value is None or wording.quantity(study, name).digits is not None:
+        return wording.number(study, name, value)
+    return figure(value, 12)
+
+
+def workers(report: StudyReport) -> Table:
+    """Who evaluated what."""
+    head = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
+    rows = [
+        [
+            each.name or UNKNOWN,
+            str(each.trials),
+            str(each.completed),
+            str(each.failed),
+            *map(moment, (each.first, each.last)),
+        ]
+        for each in report.workers
+    ]
+    return head, rows
+
+
+def changes(report: StudyReport) -> Table:
+    """What was changed, and why."""
+    rows = [[moment(each.created_at), _change(report.study, each), _reason(each)] for each in report.changes]
+    return ["When (UTC)", "What", "Why"], rows
+
+
+def _change(study: answers.Study, event: Event) -> str:
+    payload = event.payload
+    match event.kind:
+        case "updated":
+            return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
+        case "edited":
+            return f"The space was edited, version {payload['version']}"
+        case "retried":
+            return f"Trial {event.trial} is tried again"
+        case "corrected":
+            was = payload.get("was", {})
+            if "excluded" in was:
+                return f"Result {payload['observation']} {'was excluded' if payload['excluded'] else 'counts again'}"
+            before = wording.result(was)
+            told = with_unit(wording.result(payload), None if study.objectives else wording.unit(study))
+            return f"Result {payload['observation']} was set to {told}" + (f" (it was {before})" if before else "")
+    return CHANGES[event.kind]
+
+
+def _setting(value: object) -> str:
+    return str(value) if isinstance(value, dict) else shown(value)
+
+
+def _reason(event: Event) -> str:
+    found = event.payload.get("reason")
+    return str(found) if found else ""
+
+
+def acts(report: StudyReport) -> Table:
+    """Who shared, deleted and restored the study, by the audit log."""
+    rows = [
+        [
+            moment(each.at),
+            each.user or UNKNOWN,
+            each.action,
+            ", ".join(f"{n}: {_setting(v)}" for n, v in each.detail.items()),
+        ]
+        for each in report.acts or []
+    ]
+    return ["When (UTC)", "User", "What", "Details"], rows
+
+
+def files(report: StudyReport) -> Table:
+    """The files of trials, each with the hash of its content."""
+    rows = [
+        [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        for each in report.files
+    ]
+    return ["Trial", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows

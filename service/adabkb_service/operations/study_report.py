@@ -1,0 +1,125 @@
+"""What a report of a study says, for a page to print and for a notebook: the facts, as of one moment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+
+from sqlalchemy import Connection
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.access import AuditEntry
+from adabkb_service.contract.assessment import Assessment
+from adabkb_service.contract.history import Event
+from adabkb_service.contract.model import Recommendation
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.operations import assessment, predict, table
+from adabkb_service.operations.export import all_events, event_line
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import audit, events, files, overview, studies
+from adabkb_service.storage.files import FileRow
+from adabkb_service.storage.overview import WorkerRow
+from adabkb_service.storage.rows import EventKind, StudyRow, as_values
+from adabkb_service.study import lifecycle, render
+
+CHANGES: tuple[EventKind, ...] = (
+    "created",
+    "updated",
+    "edited",
+    "corrected",
+    "retried",
+    "paused",
+    "resumed",
+    "completed",
+)
+"""Events that a person causes, or that concern the whole study."""
+MOST_CHANGES = 500
+"""The last changes, and the last entries of the audit log, that a report has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table of results: a trial with a result, or either alone."""
+
+    trial: answers.Trial | None
+    result: answers.Observation | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """A study as of one moment."""
+
+    study: answers.Study
+    assessment: Assessment
+    recommendation: Recommendation
+    workers: list[WorkerRow]
+    changes: list[Event]
+    acts: list[AuditEntry] | None
+    """Of the audit log; None for a reader who may not see it."""
+    files: list[FileRow]
+    """Of its trials."""
+    digest: str
+    """SHA-256, in hexadecimal digits, of the log: of the lines of its events in an export."""
+    made_at: datetime
+    made_by: str
+    """The version of the server."""
+    lines: Iterator[Line]
+    """The results, and the trials without one, by number of the trial; to be read while the report is open."""
+
+
+@contextmanager
+def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterator[StudyReport]:
+    """The report of a study, while it is open. What its model says may be a moment older than the results.
+
+    Args:
+        service: the running service.
+        study_id: of which study.
+        with_audit: whether its reader may see the audit log.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Busy: too many questions wait for its model.
+    """
+    told, best = assessment.assessment(service, study_id), predict.recommendation(service, study_id)
+    with service.database.reading() as connection:
+        row = studies.get(connection, study_id)
+        yield StudyReport(
+            study=lifecycle.full(row),
+            assessment=told,
+            recommendation=best,
+            workers=overview.workers(connection, study_id),
+            changes=[
+                render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MOST_CHANGES)
+            ],
+            acts=_acts(connection, row) if with_audit else None,
+            files=files.page(connection, study_id, 0),
+            digest=_digest(connection, row),
+            made_at=service.clock(),
+            made_by=version("adabkb-service"),
+            lines=_lines(connection, row),
+        )
+
+
+def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:
+    found = audit.of_study(connection, study.id, study.created_at, MOST_CHANGES)
+    return [AuditEntry(number=number, **as_values(row)) for number, row in found]
+
+
+def _digest(connection: Connection, study: StudyRow) -> str:
+    found = hashlib.sha256()
+    for event in all_events(connection, study):
+        found.update(event_line(event).encode())
+    return found.hexdigest()
+
+
+def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
+    space = definition_of(study.definition).space()
+    for trial, result in table.pairs(connection, study):
+        yield Line(
+            None if trial is None else render.trial(trial),
+            None if result is None else render.observation(result, space),
+        )

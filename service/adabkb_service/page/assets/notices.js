@@ -1,0 +1,33 @@
+// Notifications of the browser about a study whose page is open, once somebody has asked for them.
+
+/** Events that somebody is told of who does not look at the page, as webhooks are. */
+const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
+const isTold = ({ kind, payload }) => (kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed);
+
+/** Let the button turn notifications on and off, and answer what tells of an event in words. */
+export function notices(study) {
+  const button = document.getElementById("notify");
+  const key = `notify ${study}`;
+  if (!("Notification" in window) || !isSecureContext) return () => {};
+  const isOn = () => Notification.permission === "granted" && localStorage.getItem(key) !== null;
+  const show = () => {
+    button.hidden = false;
+    button.setAttribute("aria-pressed", String(isOn()));
+    button.disabled = Notification.permission === "denied";
+    button.textContent = button.disabled ? "This browser allows no notifications here" : isOn() ? "Notified in this browser: turn off" : "Notify me in this browser";
+  };
+  button.addEventListener("click", async () => {
+    if (isOn()) localStorage.removeItem(key);
+    else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
+    show();
+  });
+  show();
+  return (event, text) => {
+    if (!isOn() || !document.hidden || !isTold(event)) return;
+    const notice = new Notification(study, { body: text, tag: `${study} ${event.seq}` });
+    notice.addEventListener("click", () => {
+      focus();
+      notice.close();
+    });
+  };
+}

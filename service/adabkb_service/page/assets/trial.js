@@ -1,0 +1,83 @@
+// The page of a trial: what becomes of it while the page is open. What somebody is typing in stays.
+
+import { reachable, root } from "./calls.js";
+
+const trial = document.getElementById("trial");
+const study = encodeURIComponent(trial.dataset.study);
+const number = Number(trial.dataset.trial);
+const banner = document.getElementById("changed");
+const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
+const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
+
+/** Whether somebody has begun to fill in a part of the page. */
+function isTyped(part) {
+  const fields = [...part.querySelectorAll("input, textarea")];
+  return part.querySelector("dialog[open]") !== null || fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+}
+
+/** Show what has become of the trial. */
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  if (!answer.ok) return;
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const { state: before, attempt } = document.getElementById("trial-heading").dataset;
+  const now = found.getElementById("trial-heading").dataset;
+  const held = UNLESS_TYPED.filter((id) => isTyped(document.getElementById(id)));
+  for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))]) document.getElementById(id).replaceWith(found.getElementById(id));
+  if (held.length && (now.state !== before || now.attempt !== attempt)) {
+    banner.textContent = `The trial has changed while you were typing: it is ${now.words} now. What you typed is still here; load the page again to see the rest.`;
+    banner.hidden = false;
+  }
+  document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words
+}
+
+/** Add the files that somebody has chosen, one after the other; what is refused is said, and the others are added. */
+document.addEventListener("change", async ({ target }) => {
+  if (target.id !== "add-files") return;
+  target.disabled = true;
+  const refused = [];
+  for (const file of target.files) {
+    const options = { method: "POST", body: file, headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" } };
+    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(() => null);
+    if (!answer?.ok) refused.push(`${file.name}: ${answer ? (await answer.json().catch(() => ({}))).detail ?? answer.status : "the server does not answer"}`);
+  }
+  target.value = "";
+  target.disabled = false;
+  await refresh().catch(() => {});
+  const problem = document.getElementById("files-problem");
+  problem.textContent = refused.join("\n");
+  problem.hidden = refused.length === 0;
+});
+
+let reading = null;
+let isStale = false;
+
+/** Read the page again, once at a time. */
+function changed() {
+  isStale = true;
+  reading ??= (async () => {
+    while (isStale) {
+      isStale = false;
+      await refresh().catch(() => {});
+    }
+    reading = null;
+  })();
+}
+
+const source = new EventSource(`${root}/v1/studies/${study}/events?cursor=${trial.dataset.cursor}`);
+let isLost = false;
+source.addEventListener("open", () => {
+  reachable(true);
+  if (isLost) changed();
+  isLost = false;
+});
+source.addEventListener("error", () => {
+  reachable(false);
+  isLost = true;
+});
+for (const kind of ["leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped", "corrected", "completed"]) {
+  source.addEventListener(kind, ({ data }) => {
+    const event = JSON.parse(data);
+    if (event.trial === number || event.kind === "completed") changed();
+  });
+}

@@ -1,0 +1,73 @@
+"""Queries of ``files``: what people attach to trials, such as photographs and spectra. They are beside the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, func, insert, select
+
+from adabkb_service.storage.rows import as_values
+from adabkb_service.storage.tables import files
+
+_TOLD = [column for column in files.columns if column is not files.c.content]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file, without its content."""
+
+    study_id: str
+    number: int
+    trial: int
+    name: str
+    media_type: str
+    size: int
+    digest: str
+    user: str | None
+    created_at: datetime
+
+
+def add(connection: Connection, row: FileRow, content: bytes) -> None:
+    """Insert a file."""
+    connection.execute(insert(files), {**as_values(row), "content": content})
+
+
+def page(
+    connection: Connection, study_id: str, after: int, limit: int | None = None, *, trial: int | None = None
+) -> list[FileRow]:
+    """The files of a study, or of one of its trials, by number, after one number; all of them without a limit."""
+    theirs = [files.c.study_id == study_id, files.c.number > after]
+    if trial is not None:
+        theirs.append(files.c.trial == trial)
+    query = select(*_TOLD).where(*theirs).order_by(files.c.number).limit(limit)
+    return [FileRow(*row) for row in connection.execute(query)]
+
+
+def find(connection: Connection, study_id: str, trial: int, number: int) -> FileRow | None:
+    """A file of a trial; None if there is none."""
+    row = connection.execute(select(*_TOLD).where(_this(study_id, number), files.c.trial == trial)).one_or_none()
+    return None if row is None else FileRow(*row)
+
+
+def content(connection: Connection, study_id: str, number: int) -> bytes:
+    """What is in a file that there is."""
+    found: bytes = connection.execute(select(files.c.content).where(_this(study_id, number))).scalar_one()
+    return found
+
+
+def remove(connection: Connection, study_id: str, number: int) -> None:
+    """Delete a file."""
+    connection.execute(delete(files).where(_this(study_id, number)))
+
+
+def total(connection: Connection, study_id: str) -> tuple[int, int]:
+    """The largest number of a file of a study, 0 without any, and the bytes of all of them."""
+    last, size = func.coalesce(func.max(files.c.number), 0), func.coalesce(func.sum(files.c.size), 0)
+    number, all_bytes = connection.execute(select(last, size).where(files.c.study_id == study_id)).one()
+    return int(number), int(all_bytes)
+
+
+def _this(study_id: str, number: int) -> Any:
+    return and_(files.c.study_id == study_id, files.c.number == number)

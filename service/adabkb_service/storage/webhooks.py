@@ -1,0 +1,77 @@
+"""Queries of ``webhooks``: where messages about a study are sent, and how far each has come in its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, insert, select, update
+
+from adabkb_service.storage.rows import as_values
+from adabkb_service.storage.tables import studies, webhooks
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow:
+    """A webhook of a study."""
+
+    study_id: str
+    id: str
+    url: str
+    secret: str
+    notifications: list[str]
+    created_at: datetime
+    seen_seq: int
+    is_on: bool
+    due_at: datetime
+    attempts: int = 0
+    failing_since: datetime | None = None
+    error: str | None = None
+    delivered: int = 0
+    delivered_at: datetime | None = None
+
+
+def add(connection: Connection, row: WebhookRow) -> None:
+    """Insert a webhook."""
+    connection.execute(insert(webhooks), as_values(row))
+
+
+def of_study(connection: Connection, study_id: str) -> list[WebhookRow]:
+    """The webhooks of a study, the oldest first."""
+    query = select(webhooks).where(webhooks.c.study_id == study_id).order_by(webhooks.c.created_at, webhooks.c.id)
+    return [WebhookRow(*row) for row in connection.execute(query)]
+
+
+def find(connection: Connection, study_id: str, webhook_id: str) -> WebhookRow | None:
+    """A webhook; None if there is none."""
+    row = connection.execute(select(webhooks).where(_this(study_id, webhook_id))).one_or_none()
+    return None if row is None else WebhookRow(*row)
+
+
+def change(connection: Connection, row: WebhookRow, **values: Any) -> bool:
+    """Change a webhook that still is as it was read, as far as sending goes; False if it is not, or is gone."""
+    unchanged = and_(webhooks.c.due_at == row.due_at, webhooks.c.seen_seq == row.seen_seq)
+    query = update(webhooks).where(_this(row.study_id, row.id), unchanged)
+    return connection.execute(query.values(**values)).rowcount == 1
+
+
+def remove(connection: Connection, study_id: str, webhook_id: str) -> bool:
+    """Delete a webhook; False if there is none."""
+    return connection.execute(delete(webhooks).where(_this(study_id, webhook_id))).rowcount == 1
+
+
+def due(connection: Connection, now: datetime, limit: int) -> list[WebhookRow]:
+    """The webhooks that are on and due and have not seen the whole log of their study, at most ``limit``."""
+    query = (
+        select(webhooks)
+        .join(studies, studies.c.id == webhooks.c.study_id)
+        .where(webhooks.c.is_on.is_(True), webhooks.c.due_at <= now, studies.c.study_seq > webhooks.c.seen_seq)
+        .order_by(webhooks.c.due_at)
+        .limit(limit)
+    )
+    return [WebhookRow(*row) for row in connection.execute(query)]
+
+
+def _this(study_id: str, webhook_id: str) -> Any:
+    return and_(webhooks.c.study_id == study_id, webhooks.c.id == webhook_id)
