@@ -47,7 +47,8 @@ class ValidationItem:
     """A result, by the number of its observation, and what the model would predict of it from the others.
 
     ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
-    probability of a result that is at least as far out.
+    probability of a result that is at least as far out. A ``doubted`` one weighs less, since the others contradict it;
+    only studies that are ``robust`` have such results.
     """
 
     observation: int
@@ -57,6 +58,7 @@ class ValidationItem:
     lcb: float
     ucb: float
     tail: float
+    doubted: bool = False
 
 
 @dataclass(frozen=True, repr=False)

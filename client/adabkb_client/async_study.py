@@ -90,6 +90,7 @@ class AsyncStudy:
     retry_failed = awaited(StudyCalls.retry_failed)
     annotate = awaited(StudyCalls.annotate)
     queue = awaited(StudyCalls.queue)
+    repeat = awaited(StudyCalls.repeat)
     trials = streamed(StudyCalls.trials)
     why = awaited(StudyCalls.why)
 
