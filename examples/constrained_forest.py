@@ -14,8 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
-from adabkb_client import Client, Float, Int
-from adabkb_client.parameters import Parameter
+from adabkb_client import Client, Float, Int, Parameter
 
 SPACE: dict[str, Parameter] = {
     "trees": Int(1, 200, log=True),

@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from adabkb_client import Client, Float, Study
-from adabkb_client.models import Best
+from adabkb_client import Best, Client, Float, Study
 
 MEASUREMENTS, CULTIVARS = load_wine(return_X_y=True)
 

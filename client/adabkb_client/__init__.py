@@ -3,12 +3,76 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from adabkb_client.access import Access, Deletion, Link
-from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis, Validation, ValidationItem
-from adabkb_client.assessment import Assessment, Check, Findings, LatestTrial, Outlook, Progress
-from adabkb_client.catalogue import Catalogue
-from adabkb_client.client import Client
-from adabkb_client.curves import CurvePoint, CurveSummary, ExpectedValue
+from adabkb_client._analysis import (
+    Assessment,
+    Check,
+    Findings,
+    Front,
+    FrontObjective,
+    FrontPoint,
+    Growth,
+    Importance,
+    LatestTrial,
+    Outlook,
+    ParameterImportance,
+    Progress,
+    Slice,
+    SliceAxis,
+    Validation,
+    ValidationItem,
+)
+from adabkb_client._catalogue import Catalogue
+from adabkb_client._client import Client
+from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
+from adabkb_client._importing.fitting import RowError
+from adabkb_client._importing.report import ImportedResult, ImportReport
+from adabkb_client._items import AsyncItems, Items
+from adabkb_client._lease import LeasedTrial
+from adabkb_client._models import (
+    Access,
+    Answer,
+    BatchItem,
+    Best,
+    Cell,
+    Change,
+    Counts,
+    CurvePoint,
+    CurveSummary,
+    Deletion,
+    Direction,
+    Estimate,
+    Event,
+    ExpectedValue,
+    FrontEstimate,
+    Link,
+    MetricPrediction,
+    Observation,
+    Parameters,
+    Prediction,
+    Recommendation,
+    Reported,
+    RunReport,
+    StudyInfo,
+    StudySummary,
+    Trial,
+    TrialState,
+)
+from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client._settings import (
+    AshaRule,
+    Belief,
+    CostBudget,
+    MedianRule,
+    Mixture,
+    OutcomeConstraint,
+    PatienceRule,
+    Quantity,
+    Stop,
+    StudyChanges,
+    StudyObjective,
+    StudySettings,
+)
+from adabkb_client._study import Study
 from adabkb_client.errors import (
     AdaBKBError,
     APIError,
@@ -26,56 +90,14 @@ from adabkb_client.errors import (
     WorkerDied,
     WorkerLost,
 )
-from adabkb_client.fitting import RowError
-from adabkb_client.front import Front, FrontObjective, FrontPoint, Growth
-from adabkb_client.import_report import ImportedResult, ImportReport
-from adabkb_client.items import Items
-from adabkb_client.lease import LeasedTrial
-from adabkb_client.models import (
-    Answer,
-    BatchItem,
-    Best,
-    Cell,
-    Change,
-    Counts,
-    Estimate,
-    Event,
-    FrontEstimate,
-    MetricPrediction,
-    Observation,
-    Prediction,
-    Recommendation,
-    Reported,
-    StudyInfo,
-    StudySummary,
-    Trial,
-)
-from adabkb_client.options import RunReport
-from adabkb_client.outbox import Delivery, KeptResult, Outbox
-from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
-from adabkb_client.settings import (
-    AshaRule,
-    Belief,
-    CostBudget,
-    MedianRule,
-    Mixture,
-    OutcomeConstraint,
-    PatienceRule,
-    Quantity,
-    Stop,
-    StudyChanges,
-    StudyObjective,
-    StudySettings,
-)
-from adabkb_client.study import Study
 
 if TYPE_CHECKING:
-    from adabkb_client.async_client import AsyncClient
-    from adabkb_client.async_lease import AsyncLeasedTrial
-    from adabkb_client.async_study import AsyncStudy
+    from adabkb_client._async_client import AsyncClient
+    from adabkb_client._async_lease import AsyncLeasedTrial
+    from adabkb_client._async_study import AsyncStudy
 else:
     # Imported when they are used: asyncio takes a fifth of the time that the client takes.
-    _LATER = {"AsyncClient": "async_client", "AsyncLeasedTrial": "async_lease", "AsyncStudy": "async_study"}
+    _LATER = {"AsyncClient": "_async_client", "AsyncLeasedTrial": "_async_lease", "AsyncStudy": "_async_study"}
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:
@@ -95,6 +117,7 @@ __all__ = [
     "AshaRule",
     "Assessment",
     "AsyncClient",
+    "AsyncItems",
     "AsyncLeasedTrial",
     "AsyncStudy",
     "BatchItem",
@@ -115,6 +138,7 @@ __all__ = [
     "CurveSummary",
     "Deletion",
     "Delivery",
+    "Direction",
     "Estimate",
     "Event",
     "ExpectedValue",
@@ -148,6 +172,7 @@ __all__ = [
     "Outlook",
     "Parameter",
     "ParameterImportance",
+    "Parameters",
     "PatienceRule",
     "PreconditionFailed",
     "Prediction",
@@ -169,6 +194,7 @@ __all__ = [
     "StudySettings",
     "StudySummary",
     "Trial",
+    "TrialState",
     "Unauthorized",
     "Unavailable",
     "UnexpectedAnswer",

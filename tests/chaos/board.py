@@ -8,8 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adabkb_client import Categorical, Float, Int, Parameter
-from adabkb_client.models import Direction, Parameters
+from adabkb_client import Categorical, Direction, Float, Int, Parameter, Parameters
 
 LEASE_SECONDS = 3.0
 """Short, so that many run out."""

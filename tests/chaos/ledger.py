@@ -9,8 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
-from adabkb_client import Counts, Parameter, Trial
-from adabkb_client.models import Parameters
+from adabkb_client import Counts, Parameter, Parameters, Trial
 
 Kind = Literal[
     "create", "suggest", "observe", "point", "fail", "release", "heartbeat", "queue", "correct", "exclude", "pause",

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adabkb_client import Event
-from adabkb_client.models import Parameters, TrialState
+from adabkb_client import Event, Parameters, TrialState
 
 WAITING = ("queued", "released", "expired")
 HELD = ("active", "expired")

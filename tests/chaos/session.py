@@ -17,6 +17,7 @@ from adabkb_client import (
     ConnectionFailed,
     NoTrialAvailable,
     Parameter,
+    Parameters,
     Reported,
     Study,
     StudyComplete,
@@ -24,7 +25,6 @@ from adabkb_client import (
     Trial,
     Unavailable,
 )
-from adabkb_client.models import Parameters
 from tests.chaos.board import Plan
 from tests.chaos.ledger import Entry, Fate, Kind, Ledger
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client import Answer, Client, Study, Trial
-from adabkb_client.models import Parameters
+from adabkb_client import Answer, Client, Parameters, Study, Trial
 from tests.chaos.board import EDITED, MAX_STEPS, Board, Plan, objective
 from tests.chaos.ledger import Ledger
 from tests.chaos.session import Session

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client
-from adabkb_client.resource import StudyResource
+from adabkb_client._resource import StudyResource
 from adabkb_service.cli.main import SUMMARIES
 from tests.cli.shell import adabkb, commands
 from tests.cli.test_calls import listening
@@ -21,8 +21,8 @@ SERVING = {("serve",), ("work",), ("mcp",)}
 """They run until they are stopped, and print no answer."""
 
 
-MACHINERY = {"settle", "deliver_reports", "report_many"}
-"""Calls of leased trials."""
+OF_PROGRAMS = {"report_many", "with_options"}
+"""Calls that a command has no use for: a program repeats ``report``, and options are those of the command."""
 CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
     ("study", "export"): ("export", "export_excel"),
@@ -107,7 +107,7 @@ def test_global_options_stand_before_a_command_or_after_it(monkeypatch: pytest.M
 
 def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round() -> None:
     """Commands have the names of methods: ``result add`` is ``add_result``, ``trial list`` is ``trials``."""
-    calls = {name for name in dir(StudyResource) if not name.startswith("_")} - MACHINERY
+    calls = {name for name in dir(StudyResource) if not name.startswith("_")} - OF_PROGRAMS
     found = set[str]()
     for path, _ in commands():
         if path == ("access", "whoami"):

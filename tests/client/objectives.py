@@ -61,7 +61,7 @@ def divide_by_zero(x: float) -> float:
 
 
 def number_of(trial: LeasedTrial) -> float:
-    trial.set_attribute("process", os.getpid())
+    trial.annotate({"process": os.getpid()})
     return trial.number + float(trial.parameters["x"])
 
 

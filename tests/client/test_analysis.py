@@ -38,7 +38,8 @@ def test_an_assessment_comes_as_records_and_is_shown_as_its_sentences(client: Cl
     assert found.findings is not None
     assert dict(found.findings.untried) == {"kind": ("b",)}
     assert found.latest is None
-    shown = repr(found).splitlines()
+    assert repr(found).startswith(f"<Assessment of 16 results: {found.standing}")
+    shown = str(found).splitlines()
     assert shown[:2] == [found.standing, found.progress.text]
     assert shown[2:4] == [found.findings.text, found.outlook.text]
     assert shown[4:] == [f"! {each.text}" for each in found.checks]

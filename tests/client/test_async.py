@@ -95,7 +95,7 @@ def test_many_evaluations_are_under_way_in_one_thread_and_each_gets_a_trial_of_i
                 await asyncio.wait_for(
                     together.wait(), PATIENCE
                 )  # passes only if eight evaluations are under way at once
-                await trial.set_attribute("task", trial.number)
+                await trial.annotate({"task": trial.number})
                 await trial.observe(trial.parameters["x"])
 
     async def work(aclient: AsyncClient) -> None:

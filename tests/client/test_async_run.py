@@ -48,7 +48,7 @@ def test_tasks_use_exactly_the_budget_and_callbacks_are_told(server: str, study:
 
     async def function(trial: AsyncLeasedTrial) -> dict[str, float]:
         await asyncio.wait_for(together.wait(), PATIENCE)  # passes only if four evaluations are under way at once
-        await trial.set_attribute("task", trial.number)
+        await trial.annotate({"task": trial.number})
         return {"value": trial.parameters["x"], "std_error": 0.125}
 
     async def tell(_: AsyncStudy, trial: Trial) -> None:

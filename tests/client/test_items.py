@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, Study
-from adabkb_client.protocol import PAGE
+from adabkb_client._calls import PAGE
 from tests.client.faults import proxy
 
 ITEMS = 2 * PAGE + 3
@@ -75,6 +75,32 @@ def test_a_list_becomes_a_frame(client: Client, study: Study) -> None:
 def test_studies_are_studies(client: Client, study: Study) -> None:
     (found,) = client.studies()
     assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
+
+
+@pytest.mark.usefixtures("study")
+def test_a_list_of_the_asynchronous_client_is_awaited_whole_or_in_part(server: str) -> None:
+    async def main() -> None:
+        with proxy(server) as through:
+            async with AsyncClient(through.url) as aclient:
+                study = await aclient.study("s")
+                pages = len(through.sent)
+                assert [each.seq for each in await study.observations()[2:4]] == [3, 4]
+                assert (await study.observations()[0]).seq == 1
+                assert len(through.sent) == pages + 2  # a page each
+                found = await study.observations()
+                whole = len(through.sent)
+                assert (len(found), found[-1].seq, [each.seq for each in found[:2]]) == (ITEMS, ITEMS, [1, 2])
+                assert found.to_frame()["value"].tolist() == list(range(ITEMS))
+                assert repr(found).splitlines()[0].split()[:3] == ["seq", "value", "parameters.x"]
+                assert len(through.sent) == whole  # what is read is not read again
+                assert (await study.observations()[-1]).seq == ITEMS
+                with pytest.raises(IndexError):
+                    await study.observations()[ITEMS]
+                assert [each.id for each in await aclient.studies()] == ["s"]
+                assert (await aclient.trash().to_frame()).empty
+                assert len(await study.to_frame()) == ITEMS
+
+    asyncio.run(main())
 
 
 @pytest.mark.usefixtures("study")

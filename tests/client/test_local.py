@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, ResultKept
-from adabkb_client.local import LocalServer
+from adabkb_client._http.local import LocalServer
 from tests.cli.test_installations import installed
 
 SPACE = {"x": Float(0, 1)}

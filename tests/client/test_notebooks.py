@@ -2,11 +2,11 @@
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from adabkb_client import Categorical, Client, Float, Study
-from adabkb_client.models import Recommendation
+from adabkb_client import Categorical, Client, Float, Link, Recommendation, Study
 from tests.servers import server_on
 
 POISON = "<script>alert('$x$ & \"y\"')</script>"
@@ -30,6 +30,37 @@ def test_nothing_of_the_users_becomes_markup(poisoned: Study) -> None:
         assert "<script" not in html
         assert "&lt;script&gt;" in html
         assert html.count("<table") == html.count('<table class="tex2jax_ignore mathjax_ignore"') > 0
+
+
+def test_every_answer_prints_as_one_line_and_shows_as_a_table(poisoned: Study) -> None:
+    trial = poisoned.suggest()
+    info = poisoned.info()
+    best, link = info.best, Link("1", "adabkb_secret", None)
+    assert best is not None
+    answers: list[Any] = [
+        info,
+        info.counts,
+        best,
+        trial,
+        poisoned.release(trial),
+        poisoned.access(),
+        link,
+        poisoned.assessment(),
+        poisoned.validation(),
+        poisoned.importance(),
+        poisoned.slice("x", points=3),
+        poisoned.recommendation(),
+        poisoned.predict([{POISON: None, "x": 0.5}])[0],
+        poisoned.observations()[0],
+        poisoned.events()[0],
+        poisoned.import_results([{POISON: "None", "x": 0.5, "value": 1.0}], progress=False),
+    ]
+    for answer in answers:
+        assert "\n" not in repr(answer), answer
+        html = answer._repr_html_()
+        assert "<script" not in html, answer
+        assert "<table" in html or "<pre>" in html or "none" in html.lower(), answer
+    assert link.token not in repr(link) + link._repr_html_()
 
 
 def test_a_study_shows_how_far_it_has_come(poisoned: Study) -> None:

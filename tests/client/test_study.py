@@ -338,9 +338,9 @@ def test_an_export_as_csv_has_the_parameters_and_result_of_each_trial(study: Stu
 def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
     with study.trial() as trial:
         assert trial.attributes == {}
-        trial.set_attribute("host", "n1")
-        trial.set_attribute("software", {"torch": "2.9"})
-        trial.set_attribute("software", {"numpy": np.int64(2)})
+        trial.annotate({"host": "n1"})
+        trial.annotate({"software": {"torch": "2.9"}})
+        trial.annotate({"software": {"numpy": np.int64(2)}})
         assert trial.attributes == {"host": "n1", "software": {"torch": "2.9", "numpy": 2}}
         answer = trial.observe(1.0)
     assert answer.trial is not None

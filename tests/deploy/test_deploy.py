@@ -202,7 +202,7 @@ def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) 
         "as callers see it"
     )
     for shown in (
-        "AbstractContextManager[adabkb_client.lease.LeasedTrial]",
+        "AbstractContextManager[adabkb_client._lease.LeasedTrial]",
         "AdaBKBSampler",
         "to_server",
         "AdaBKBSearchCV",

@@ -36,7 +36,7 @@ def dies_once(flag: Path) -> Callable[..., float]:
 
 
 def noted(trial: LeasedTrial) -> float:
-    trial.set_attribute("process", os.getpid())
+    trial.annotate({"process": os.getpid()})
     if trial.number == 1:
         raise ArithmeticError("diverged")
     return float(trial.parameters["x"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client.transport import Transport
+from adabkb_client._http.transport import Transport
 from tests.examples.test_examples import finish, printed, start
 
 GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal
-from adabkb_client.parameters import Parameter
+from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.hydra.space import Space, space_of
 from tests.examples.test_examples import finish, start
 from tests.waiting import PATIENCE

@@ -8,8 +8,7 @@ from typing import Any
 
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 
-from adabkb_client import Categorical, Fixed, Float, Int, Ordinal
-from adabkb_client.parameters import Parameter
+from adabkb_client import Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.ordered import is_ordered
 
 

@@ -8,15 +8,15 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client.evaluation import Evaluation, Objective
-from adabkb_client.frames import own_frames, shortened
-from adabkb_client.leased import in_words, is_mistake
-from adabkb_client.options import Context, check_catch
-from adabkb_client.parameters import Parameter, to_wire
-from adabkb_client.plain import finite, plain
-from adabkb_client.progress import Progress, Standing
-from adabkb_client.result import Expected
-from adabkb_client.settings import Mixture
+from adabkb_client import Mixture, Parameter
+from adabkb_client._leased import in_words, is_mistake
+from adabkb_client._parameters import to_wire
+from adabkb_client._plain import finite, plain
+from adabkb_client._run.evaluation import Evaluation, Objective
+from adabkb_client._run.frames import own_frames, shortened
+from adabkb_client._run.options import Context, check_catch
+from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.result import Expected
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason

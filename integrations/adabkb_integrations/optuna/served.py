@@ -39,7 +39,7 @@ class ServedTrial(FixedTrial):
     def set_user_attr(self, key: str, value: Any) -> None:
         """Set an attribute of the trial on the server."""
         super().set_user_attr(key, value)
-        self._leased.set_attribute(key, value)
+        self._leased.annotate({key: value})
 
 
 def served(objective: Callable[[BaseTrial], float]) -> Callable[[LeasedTrial], float]:

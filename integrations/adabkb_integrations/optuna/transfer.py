@@ -19,6 +19,7 @@ from adabkb_client import (
     Bool,
     Categorical,
     Client,
+    Direction,
     Fixed,
     Float,
     Int,
@@ -28,7 +29,6 @@ from adabkb_client import (
     StudySettings,
     Trial,
 )
-from adabkb_client.models import Direction
 
 log = logging.getLogger("adabkb_client")
 

@@ -15,10 +15,19 @@ from typing import Any, Literal
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
-from adabkb_client import AdaBKBError, Client, Conflict, NoTrialAvailable, ResultKept, Study, StudyComplete, Trial
-from adabkb_client.leased import RENEW_AT
-from adabkb_client.models import Direction
-from adabkb_client.parameters import Parameter
+from adabkb_client import (
+    AdaBKBError,
+    Client,
+    Conflict,
+    Direction,
+    NoTrialAvailable,
+    Parameter,
+    ResultKept,
+    Study,
+    StudyComplete,
+    Trial,
+)
+from adabkb_client._leased import RENEW_AT
 from adabkb_integrations.ray.space import nested, parameters
 
 log = logging.getLogger("adabkb_integrations")

@@ -8,8 +8,7 @@ from typing import Any
 
 from ray.tune.search import sample
 
-from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
-from adabkb_client.parameters import Parameter
+from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.ordered import is_ordered
 
 SEPARATOR = "/"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings
+from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings
 from adabkb_service.cli.calling import PATIENCE, TIMEOUT, Local, RetryFor, Token, Url, checked, local_server, sendable
 from adabkb_service.cli.output import fail
 

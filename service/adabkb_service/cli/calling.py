@@ -14,13 +14,13 @@ from urllib.parse import quote
 import httpx
 import typer
 
-from adabkb_client.calls import Call, Listing, Steps
-from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings, checked_token
-from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
-from adabkb_client.local import LocalServer
-from adabkb_client.plain import encoded
-from adabkb_client.protocol import REMEDY, Json, Param
-from adabkb_client.transport import Transport
+from adabkb_client import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
+from adabkb_client._calls import Call, Json, Listing, Param, Steps
+from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings, checked_token
+from adabkb_client._http.local import LocalServer
+from adabkb_client._http.protocol import REMEDY
+from adabkb_client._http.transport import Transport
+from adabkb_client._plain import encoded
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse

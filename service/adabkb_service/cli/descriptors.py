@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adabkb_client import described
+from adabkb_client._catalogue import read_choices
 from adabkb_service.cli.output import fail
 
 DescriptorTables = Annotated[
@@ -43,7 +43,7 @@ def add_descriptors(tables: Sequence[str], parameters: Any, where: str) -> None:
             example = f'{{"name": "{name}", "kind": "categorical"}}'
             fail(f"{where} has no categorical parameter {name!r}, which --descriptors names; add {example}")
         try:
-            found[0]["choices"], found[0]["descriptors"] = described.read(file)
+            found[0]["choices"], found[0]["descriptors"] = read_choices(file)
         except OSError as error:
             fail(f"cannot read {file} ({error.strerror}); give a file with a table")
         except (ValueError, ImportError) as error:

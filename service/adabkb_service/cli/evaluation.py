@@ -17,8 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from adabkb_client import LeasedTrial, run_state
-from adabkb_client.result import Expected, Result
+from adabkb_client import LeasedTrial
+from adabkb_client._run import run_state
+from adabkb_client._run.result import Expected, Result
 from adabkb_service.cli import program
 from adabkb_service.cli.following import Follower
 from adabkb_service.cli.processes import Output, ProcessGroup, drain

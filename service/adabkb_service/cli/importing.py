@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from adabkb_client.fitting import NoColumn
-from adabkb_client.study_calls import StudyCalls
+from adabkb_client._importing.fitting import NoColumn
+from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.output import AsJson, fail, show
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from adabkb_client import KeptResult, Outbox
-from adabkb_client.calls import delivery
+from adabkb_client._http.outbox import delivery
 from adabkb_service.cli.calling import Server, silence
 from adabkb_service.cli.output import AsJson, fail, point, show
 

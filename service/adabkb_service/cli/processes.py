@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
-from adabkb_client.ending import stop_seconds
+from adabkb_client._leased import stop_seconds
 
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
 """The shell program of a guard. It says that it is ready, and waits for the end of its input, which comes when the

@@ -8,7 +8,8 @@ from typing import Any, NoReturn, get_args
 
 from typer.models import OptionInfo
 
-from adabkb_client.errors import APIError, steps_of
+from adabkb_client import APIError
+from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
 
 MOST_FAULTS = 10

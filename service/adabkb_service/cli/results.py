@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adabkb_client.errors import ConnectionFailed
+from adabkb_client import ConnectionFailed
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import Seq

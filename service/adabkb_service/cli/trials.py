@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from adabkb_client.errors import Invalid
-from adabkb_client.trial_calls import BATCH
+from adabkb_client import Invalid
+from adabkb_client._calls import BATCH
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber

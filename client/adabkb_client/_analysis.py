@@ -1,0 +1,228 @@
+"""What the server answers about what its model has found out, and about how a study goes, as frozen records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client._models import Best, Direction, FrontEstimate, Metrics, Parameters, Prediction
+from adabkb_client._record import Record
+
+
+@dataclass(frozen=True)
+class ParameterImportance(Record):
+    """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
+
+    ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
+    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed parameter.
+    """
+
+    name: str
+    first_order: float
+    first_order_error: float
+    total: float
+    total_error: float
+
+
+@dataclass(frozen=True, repr=False)
+class Importance(Record):
+    """Which parameters the objective depends on, by the model.
+
+    ``parameters`` is empty if there is a ``reason``: "too_few_results" or "constant". ``std`` is the standard deviation
+    of the posterior mean over the space, in the objective's units; ``results`` is what the model rests on.
+    """
+
+    results: int
+    std: float | None
+    parameters: tuple[ParameterImportance, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ValidationItem(Record):
+    """A result, by the number of its observation, and what the model would predict of it from the others.
+
+    ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
+    probability of a result that is at least as far out. A ``doubted`` one weighs less, since the others contradict it;
+    only studies that are ``robust`` have such results.
+    """
+
+    observation: int
+    value: float
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+    tail: float
+    doubted: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Validation(Record):
+    """Leave-one-out: results that count, predicted from the others, 800 at most.
+
+    ``inside`` is the share of them in their 90% intervals; ``error`` is the mean absolute error of the predictions, and
+    ``error_of_median`` that of the median of the others in their place. ``items`` is empty if there is a ``reason``:
+    "too_few_results", "constant" or "not_this_system".
+    """
+
+    results: int
+    items: tuple[ValidationItem, ...]
+    inside: float | None
+    error: float | None
+    error_of_median: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class SliceAxis(Record):
+    """A parameter that varies along a slice, and its values in order."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Slice(Record):
+    """The posterior along one or two parameters, with the others ``at`` some values.
+
+    ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
+    """
+
+    results: int
+    axes: tuple[SliceAxis, ...]
+    at: Parameters
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class FrontObjective(Record):
+    """An objective, with the value above which volume counts: ``learned`` if it is the worst result so far."""
+
+    metric: str
+    direction: Direction
+    reference: float
+    learned: bool
+
+
+@dataclass(frozen=True)
+class Growth(Record):
+    """The hypervolume after a result, by the number of its observation."""
+
+    observation: int
+    hypervolume: float
+
+
+@dataclass(frozen=True)
+class FrontPoint(Record):
+    """A result that no other one dominates."""
+
+    observation: int
+    trial: int | None
+    parameters: Parameters
+    metrics: Metrics
+
+
+@dataclass(frozen=True, repr=False)
+class Front(Record):
+    """The Pareto front by results (``observed``) and by the model, and the hypervolume over time.
+
+    ``hypervolume`` is that of the ``results`` so far, in the units of all objectives multiplied, and None before the
+    first one; ``history`` has an entry wherever it has grown.
+    """
+
+    objectives: tuple[FrontObjective, ...]
+    results: int
+    hypervolume: float | None
+    history: tuple[Growth, ...]
+    observed: tuple[FrontPoint, ...]
+    model: tuple[FrontEstimate, ...]
+
+    @property
+    def reference(self) -> Mapping[str, float]:
+        """The reference point, by the names of the objectives."""
+        return {each.metric: each.reference for each in self.objectives}
+
+
+@dataclass(frozen=True)
+class Progress(Record):
+    """Is it going well? The best result, and what the model expects of the objective there."""
+
+    text: str
+    best: Best | None
+    expected: Prediction | None
+
+
+@dataclass(frozen=True)
+class LatestTrial(Record):
+    """Why this point? The latest trial, and what became of it."""
+
+    text: str
+    trial: int
+    state: str
+    origin: str
+    phase: str | None
+    expected: Prediction | None
+
+
+@dataclass(frozen=True)
+class Findings(Record):
+    """What was learned? ``importances`` are by objective ("" where there is one), without those that cannot be believed
+    yet; ``untried`` has, by parameter, the choices that no trial and no result has."""
+
+    text: str
+    importances: Mapping[str, tuple[ParameterImportance, ...]]
+    untried: Parameters
+
+
+@dataclass(frozen=True)
+class Outlook(Record):
+    """Can one stop? ``gap`` holds with ``probability``; ``reason`` says why it is not known, and ``fewest`` from how
+    many results on it is. ``noise`` is the standard deviation between repeated results, where they are known to be
+    noisy."""
+
+    text: str
+    gap: float | None
+    probability: float | None
+    reason: str | None
+    fewest: int | None
+    noise: float | None
+    results_since_best: int
+
+
+@dataclass(frozen=True)
+class Check(Record):
+    """A warning: what to know before believing the model. docs/http.md says what each ``check`` means.
+
+    ``observation`` is that of an outlier; ``parameter`` the one at whose end the best point is, and ``widened`` it with
+    a wider range, in wire form; ``metric`` the objective, if there are several.
+    """
+
+    check: str
+    text: str
+    metric: str | None = None
+    observation: int | None = None
+    parameter: str | None = None
+    widened: Parameters | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment(Record):
+    """A study in a few sentences, which ``print`` shows; ``sentences`` has them, with the warnings last."""
+
+    results: int
+    standing: str
+    progress: Progress
+    latest: LatestTrial | None
+    findings: Findings | None
+    outlook: Outlook
+    checks: tuple[Check, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences in order. Those of warnings begin with "! "."""
+        told = (self.progress, self.latest, self.findings, self.outlook)
+        sentences = [self.standing, *(each.text for each in told if each is not None)]
+        return [*sentences, *(f"! {check.text}" for check in self.checks)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)

@@ -1,0 +1,159 @@
+"""The entry point for programs that run in an event loop: as ``_client.py``, with calls that are awaited."""
+
+import asyncio
+from collections.abc import Mapping
+from copy import copy
+from pathlib import Path
+from types import TracebackType
+from typing import Self, Unpack
+
+import httpx
+
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._async_study import AsyncStudy
+from adabkb_client._calls import naming_settings
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
+from adabkb_client._http.local import LocalServer
+from adabkb_client._http.outbox import Delivery
+from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._models import Deletion, Direction
+from adabkb_client._parameters import Parameter
+from adabkb_client._settings import StudySettings
+from adabkb_client._study_calls import StudyCalls
+
+
+class AsyncClient:
+    """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
+
+    Args:
+        url: as in ``Client``; so are the others.
+        token: sent as bearer token.
+        timeout: seconds to wait for an answer.
+        retry_for: seconds for which a call is repeated while the server is away or busy.
+        outbox: the folder that keeps results while the server is away; False keeps none.
+        headers: sent with each request.
+        verify: whom to trust over https.
+        proxy: address of a proxy.
+        http_client: an ``httpx.AsyncClient`` of your own, in place of ``verify`` and ``proxy``. You close it.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retry_for: float | None = None,
+        outbox: OutboxFolder = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        at = server_at(url)
+        self._connect(settings(at, token, timeout, retry_for, outbox, headers, verify, proxy, http_client))
+
+    @classmethod
+    async def local(
+        cls,
+        database: str | Path,
+        *,
+        timeout: float = 60.0,
+        retry_for: float | None = None,
+        outbox: OutboxFolder = None,
+    ) -> Self:
+        """Connect to the server of a database on this machine, which is started if need be: see ``Client.local``."""
+        client = cls.__new__(cls)
+        server = await asyncio.to_thread(LocalServer.running, database)
+        client._connect(settings(server, None, timeout, retry_for, outbox))
+        return client
+
+    def _connect(self, settings: Settings) -> None:
+        self._transport = AsyncTransport(settings)
+        self.outbox = settings.outbox
+        """The results that wait for this server on this machine."""
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a client with the same connections and other options, such as for a single call.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of this client.
+        """
+        derived = copy(self)
+        derived._transport = self._transport.with_options(timeout, retry_for, headers)
+        return derived
+
+    @property
+    def url(self) -> str:
+        """The server's address; that of ``local`` is another one after each of its starts."""
+        return self._transport.server.address()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def deliver(self) -> Delivery:
+        """Send the results that were kept while the server was away: see ``Client.deliver``."""
+        return await self._transport.deliver()
+
+    @naming_settings
+    async def create_study(
+        self,
+        id: str | None,
+        parameters: Mapping[str, Parameter],
+        *,
+        direction: Direction | None = None,
+        update: bool = False,
+        **settings: Unpack[StudySettings],
+    ) -> AsyncStudy:
+        """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
+        return AsyncStudy(self._transport, (await self._transport.perform(steps)).id)
+
+    async def study(self, id: str) -> AsyncStudy:
+        """Open a study.
+
+        Raises:
+            NotFound: there is no study of this name.
+        """
+        study = AsyncStudy(self._transport, id)
+        await study.info()
+        return study
+
+    def studies(self) -> AsyncItems[AsyncStudy]:
+        """Return all studies, newest first: see ``Client.studies``."""
+        return AsyncItems(self._transport, client_calls.studies(), lambda info: AsyncStudy(self._transport, info.id))
+
+    async def delete_study(self, id: str, *, purge: bool = False) -> None:
+        """Delete a study and everything in it: see ``Client.delete_study``."""
+        await self._transport.perform(StudyCalls(id).delete(purge=purge))
+
+    def trash(self) -> AsyncItems[Deletion]:
+        """Return the deleted studies that can be restored, those deleted last first."""
+        return AsyncItems(self._transport, client_calls.trash(), as_it_is)
+
+    async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:
+        """Bring a deleted study back: see ``Client.restore_study``."""
+        info = await self._transport.perform(client_calls.restore_study(id, deletion))
+        return AsyncStudy(self._transport, info.id)
+
+    async def purge_study(self, deletion: int) -> None:
+        """Delete a study in the trash for good: see ``Client.purge_study``."""
+        await self._transport.perform(client_calls.purge_study(deletion))

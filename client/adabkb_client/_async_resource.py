@@ -1,0 +1,163 @@
+"""The calls of a study, each of which is awaited; ``_async_study.py`` has what is built on them."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+from adabkb_client._calls import Listing, Steps, documented
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._models import Parameters, Trial
+from adabkb_client._study_calls import StudyCalls
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def awaited(
+    steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
+    *,
+    has_files: bool = False,
+) -> Callable[Concatenate["AsyncStudyResource", P], Coroutine[Any, Any, T]]:
+    """Make a method of a procedure, with its arguments and its docstring; one that reads files does so in threads."""
+
+    async def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        perform = self._transport.perform_in_threads if has_files else self._transport.perform
+        return await perform(steps(self._calls, *args, **kwargs))
+
+    documented(method, steps)
+    return method
+
+
+def listed(
+    listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
+) -> Callable[Concatenate["AsyncStudyResource", P], AsyncItems[T]]:
+    """Make a method of a list, the items of which are read when they are needed."""
+
+    def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncItems[T]:
+        return AsyncItems(self._transport, listing(self._calls, *args, **kwargs), as_it_is)
+
+    documented(method, listing, AsyncItems)
+    return method
+
+
+class AsyncStudyResource:
+    """The calls of one study, to be awaited."""
+
+    def __init__(self, transport: AsyncTransport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._calls = StudyCalls(study_id)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id!r}>"
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of the client.
+        """
+        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
+
+    info = awaited(StudyCalls.info)
+    best = awaited(StudyCalls.best)
+    update = awaited(StudyCalls.update)
+    change_catalogue = awaited(StudyCalls.change_catalogue)
+    pause = awaited(StudyCalls.pause)
+    resume = awaited(StudyCalls.resume)
+    delete = awaited(StudyCalls.delete)
+
+    access = awaited(StudyCalls.access)
+    share = awaited(StudyCalls.share)
+    unshare = awaited(StudyCalls.unshare)
+    give = awaited(StudyCalls.give)
+    link = awaited(StudyCalls.link)
+    unlink = awaited(StudyCalls.unlink)
+
+    observe = awaited(StudyCalls.observe)
+    add_result = awaited(StudyCalls.add_result)
+    observe_many = awaited(StudyCalls.observe_many)
+    fail = awaited(StudyCalls.fail)
+    heartbeat = awaited(StudyCalls.heartbeat)
+    release = awaited(StudyCalls.release)
+    _settle = awaited(StudyCalls.settle)
+    report = awaited(StudyCalls.report)
+    report_many = awaited(StudyCalls.report_many)
+    _deliver_reports = awaited(StudyCalls.deliver_reports)
+    curve = listed(StudyCalls.curve)
+    retry = awaited(StudyCalls.retry)
+    retry_failed = awaited(StudyCalls.retry_failed)
+    annotate = awaited(StudyCalls.annotate)
+    queue = awaited(StudyCalls.queue)
+    repeat = awaited(StudyCalls.repeat)
+    trials = listed(StudyCalls.trials)
+    why = awaited(StudyCalls.why)
+
+    observations = listed(StudyCalls.observations)
+    correct = awaited(StudyCalls.correct)
+    exclude = awaited(StudyCalls.exclude)
+    include = awaited(StudyCalls.include)
+    import_results = awaited(StudyCalls.import_results, has_files=True)
+    recommendation = awaited(StudyCalls.recommendation)
+    front = awaited(StudyCalls.front)
+    predict = awaited(StudyCalls.predict)
+    importance = awaited(StudyCalls.importance)
+    validation = awaited(StudyCalls.validation)
+    assessment = awaited(StudyCalls.assessment)
+    slice = awaited(StudyCalls.slice)
+
+    model = awaited(StudyCalls.model)
+    tree = listed(StudyCalls.tree)
+    partition = listed(StudyCalls.partition)
+    dictionary = listed(StudyCalls.dictionary)
+    events = listed(StudyCalls.events)
+    export = awaited(StudyCalls.export)
+    export_excel = awaited(StudyCalls.export_excel)
+
+    @overload
+    async def suggest(
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Trial: ...
+    @overload
+    async def suggest(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    async def suggest(
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Trial | list[Trial]:
+        """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
+        number = 1 if count is None else count
+        steps = self._calls.suggest(
+            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+        )
+        trials = await self._transport.perform(steps)
+        return trials[0] if count is None else trials

@@ -1,0 +1,227 @@
+"""Catalogues: parameters whose values are the rows of a table, such as molecules that can be bought.
+
+``Catalogue.from_csv("molecules.csv", name="molecule", descriptors=["logp", "mw"])`` takes the names of the rows from
+the column "molecule", and the numbers that describe them from two others. A trial has the name of a row, and
+``catalogue.row(name)`` gives the whole row of the file.
+"""
+
+import csv
+import hashlib
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from typing import Any, ClassVar, Self
+
+from adabkb_client._importing import sources
+from adabkb_client._plain import plain
+
+MOST_TEXTS = 50
+"""Different texts of a column that may describe rows."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """One of some rows, by its name. ``descriptors`` has numbers that describe the rows, by name: one for each row.
+
+    Rows that are alike in them are expected to give similar results. No point is suggested twice, unless results are
+    declared to be noisy. ``Study.change_catalogue`` adds, withdraws and restores rows.
+
+    Raises:
+        TypeError: the rows are not listed, or the descriptors are no lists of numbers by name.
+        ValueError: a row comes twice, or a descriptor has another number of values than there are rows.
+    """
+
+    rows: Sequence[str]
+    descriptors: Mapping[str, Iterable[float]]
+    cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """By row, all of it in the table that it comes from."""
+    unit: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
+    context: ClassVar[bool] = False
+    when: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, str | bytes) or not isinstance(self.rows, Sequence):
+            raise TypeError(f"Catalogue takes a list of the names of rows, not {self.rows!r}")
+        if not isinstance(self.descriptors, Mapping):
+            raise TypeError('descriptors must have lists of numbers by name, such as {"logp": [...], "mw": [...]}')
+        rows = tuple(str(plain(row)) for row in self.rows)
+        if not rows:
+            raise ValueError("a catalogue needs a row at least")
+        if len(set(rows)) < len(rows):
+            twice = next(row for number, row in enumerate(rows) if row in rows[:number])
+            raise ValueError(f"the row {twice!r} comes twice; give each row once")
+        found = {name: tuple(plain(number) for number in numbers) for name, numbers in self.descriptors.items()}
+        for name, numbers in found.items():
+            if len(numbers) != len(rows):
+                raise ValueError(
+                    f"the descriptor {name!r} has {len(numbers)} numbers, and there are {len(rows)} rows; "
+                    "give one for each row"
+                )
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "descriptors", found)
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        descriptors: Sequence[str] | None = None,
+        label: str | None = None,
+    ) -> Self:
+        """Rows of a table in a CSV or Excel file, with a line of names first.
+
+        Args:
+            path: of the file, in UTF-8; cells are separated by commas, semicolons or tabs.
+            name: the column that names the rows; the first one by default.
+            descriptors: the columns that describe the rows; by default all other columns of numbers. One of texts, if
+                it is named here, becomes a column of 0 and 1 for each of its texts.
+            label: what people read in place of the parameter's name.
+
+        Raises:
+            ValueError: the table is not of this form; the message has the line and the column.
+            OSError: the file cannot be read.
+        """
+        return cls._of(sources.read(os.fspath(path)), name, descriptors, label)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        name: str | None = None,
+        descriptors: Sequence[str] | None = None,
+        label: str | None = None,
+    ) -> Self:
+        """Rows of a pandas DataFrame, as ``from_csv`` takes those of a file.
+
+        Raises:
+            ValueError: the frame is not of this form; the message has the row and the column.
+        """
+        return cls._of(sources.read(frame), name, descriptors, label)
+
+    def row(self, name: str) -> Mapping[str, Any]:
+        """Return a row of the table that the catalogue comes from: all its cells, by column.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        return self.cells[name]
+
+    def to_csv(self) -> str:
+        """Return the table as the server takes it: names, then numbers."""
+        text = StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(["name", *self.descriptors])
+        lines.writerows(zip(self.rows, *self.descriptors.values(), strict=True))
+        return text.getvalue()
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells the table from any other."""
+        return hashlib.sha256(self.to_csv().encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        words = {"unit": self.unit, "label": self.label}
+        return {"kind": "catalogue", "table": self.to_csv()} | {name: text for name, text in words.items() if text}
+
+    @classmethod
+    def _of(cls, table: sources.Table, name: str | None, descriptors: Sequence[str] | None, label: str | None) -> Self:
+        names = table.columns
+        named = names[0] if name is None else name
+        for each in [named, *(descriptors or ())]:
+            if each not in names:
+                raise ValueError(f"{table.name} has no column {each!r}; it has {', '.join(map(repr, names))}")
+        cells: dict[str, Mapping[str, Any]] = {}
+        for row in table.rows:
+            where = f"{table.name}, {table.counted} {row.number}"
+            if row.problem is not None:
+                raise ValueError(f"{where}: {row.problem}")
+            found = "" if row.cells.get(named) is None else str(row.cells[named]).strip()
+            if not found:
+                raise ValueError(f"{where}, column {named!r} has no name; write one, or delete the row")
+            if found in cells:
+                raise ValueError(f"{where}: the row {found!r} comes twice; delete one of the two")
+            cells[found] = row.cells
+        columns = [each for each in names if each != named] if descriptors is None else list(descriptors)
+        numbers: dict[str, list[float]] = {}
+        for column in columns:
+            numbers |= _numbers(table, column, is_asked=descriptors is not None)
+        if not numbers:
+            raise ValueError(
+                f"{table.name} has no column of numbers; add some that describe the rows, or name columns of texts as "
+                "descriptors"
+            )
+        return cls(list(cells), numbers, cells, label=label)
+
+
+def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, list[float]]:
+    """The numbers of a column by its name; of one of texts, if it is asked for, a column of 0 and 1 for each text."""
+    cells = [row.cells.get(column) for row in table.rows]
+    found = [_number(cell) for cell in cells]
+    if all(number is not None for number in found):
+        return {column: [number for number in found if number is not None]}
+    if all(number is None for number in found):
+        texts = sorted({str(cell or "").strip() for cell in cells})
+        if not is_asked:
+            return {}
+        if len(texts) > MOST_TEXTS:
+            raise ValueError(
+                f"{table.name}, column {column!r} has {len(texts)} different texts; give numbers that describe them"
+            )
+        return {f"{column}={text}": [float(str(cell or "").strip() == text) for cell in cells] for text in texts}
+    row = table.rows[found.index(None)]
+    raise ValueError(
+        f"{table.name}, {table.counted} {row.number}, column {column!r} must be a finite number, not "
+        f"{row.cells.get(column)!r}; correct it, or leave the column out of descriptors"
+    )
+
+
+def _number(cell: object) -> float | None:
+    """The number in a cell; None if it is none that is finite."""
+    try:
+        number = float(str(cell).strip().replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def read_choices(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, list[float]]]:
+    """Return the choices, which the first column of a table has, and the numbers of each other column by its name.
+
+    The table is a CSV file in UTF-8, or an Excel file, with a line of names first. Cells of a CSV file are separated by
+    commas, semicolons or tabs; a number may have a decimal comma where cells are not separated by commas.
+
+    Raises:
+        ValueError: the table has no descriptor, a choice twice, an empty cell or one that is no finite number; the
+            message has the line and the column.
+        OSError: the file cannot be read.
+    """
+    table = sources.read(os.fspath(path))
+    choice, *names = table.columns
+    if not names:
+        raise ValueError(f"{table.name} has one column only; add a column for each descriptor, after that of choices")
+    choices: list[str] = []
+    descriptors: dict[str, list[float]] = {name: [] for name in names}
+    for row in table.rows:
+        where = f"{table.name}, {table.counted} {row.number}"
+        if row.problem is not None:
+            raise ValueError(f"{where}: {row.problem}")
+        found = str(row.cells.get(choice) or "").strip()
+        if not found:
+            raise ValueError(f"{where}, column {choice!r} has no choice; write one, or delete the line")
+        if found in choices:
+            raise ValueError(f"{where}: the choice {found!r} comes twice; delete one of the two lines")
+        choices.append(found)
+        for name in names:
+            number = _number(row.cells.get(name))
+            if number is None:
+                shown = row.cells.get(name)
+                raise ValueError(f"{where}, column {name!r} must be a finite number, not {shown!r}")
+            descriptors[name].append(number)
+    return choices, descriptors

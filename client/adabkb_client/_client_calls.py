@@ -1,0 +1,82 @@
+"""The calls of a client that concern all studies, one procedure each: as ``_study_calls.py``."""
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from adabkb_client._calls import Call, Listing, Steps, study_path
+from adabkb_client._decoding import decode
+from adabkb_client._models import Deletion, Direction, StudyInfo
+from adabkb_client._parameters import Parameter, named, to_wire
+from adabkb_client._plain import plain
+from adabkb_client._settings import StudyChanges, StudySettings, check_dicts
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client.errors import Conflict
+
+
+def create_study(
+    id: str | None,
+    parameters: Mapping[str, Parameter],
+    *,
+    direction: Direction | None,
+    update: bool = False,
+    **settings: Unpack[StudySettings],
+) -> Steps[StudyInfo]:
+    """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+    check_dicts(settings)
+    body: dict[str, Any] = {
+        **({} if direction is None else {"direction": direction}),
+        "parameters": to_wire(parameters),
+        **{name: plain(value) for name, value in settings.items()},
+    }
+    if id is not None:
+        body["id"] = id
+    try:
+        with named(parameters):
+            return decode(StudyInfo, (yield Call("POST", "/studies", body)))
+    except Conflict as error:
+        if id is None or error.code != "study_exists":
+            raise
+        conflict = error
+    return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
+    """Open a study whose settings differ, if nothing else does."""
+    now = yield from study.info()
+    given = {name: body[name] for name in StudyChanges.__annotations__ if name in body}
+    changes = {name: value for name, value in given.items() if value != getattr(now, name)}
+    if not changes:
+        raise conflict
+    yield Call("POST", "/studies", {**body, **{name: getattr(now, name) for name in changes}})
+    if not update:
+        differing = ", ".join(f"{name} {getattr(now, name)!r}, not {given!r}" for name, given in changes.items())
+        arguments = ", ".join(f"{name}={given!r}" for name, given in changes.items())
+        raise Conflict(
+            conflict.status,
+            conflict.code,
+            f"study {study.id!r} exists with {differing}; change it by study.update({arguments}) or "
+            "create_study(..., update=True), or leave these arguments out.",
+            request_id=conflict.request_id,
+        )
+    return (yield from study.update(**changes))
+
+
+def studies() -> Listing[StudyInfo]:
+    """List all studies."""
+    return Listing("/studies", lambda study: decode(StudyInfo, study))
+
+
+def trash() -> Listing[Deletion]:
+    """List the studies in the trash."""
+    return Listing("/trash", lambda deletion: decode(Deletion, deletion))
+
+
+def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
+    """Bring a deleted study back: see ``Client.restore_study``."""
+    body = {} if deletion is None else {"deletion": deletion}
+    return decode(StudyInfo, (yield Call("POST", f"{study_path(id)}/restore", body)))
+
+
+def purge_study(deletion: int) -> Steps[None]:
+    """Delete a study in the trash for good."""
+    yield Call("DELETE", f"/trash/{deletion}")

@@ -1,0 +1,188 @@
+"""Where the server is, and how to talk to it: what a client takes from its arguments and from the environment."""
+
+import os
+import re
+import ssl
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from adabkb_client._http.local import LocalServer
+from adabkb_client._http.outbox import Outbox
+from adabkb_client._http.protocol import FIRST_CONTACT, REMEDY, without_secrets
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+OutboxFolder = str | Path | Literal[False] | None
+"""The folder of kept results; None for the default, False for none."""
+Verify = str | os.PathLike[str] | ssl.SSLContext | bool
+"""Which certificates of servers are trusted."""
+
+CONTROLS = {"\n": "the end of a line", "\r": "a carriage return", "\t": "a tab", "\0": "NUL"}
+"""Characters that have no name in Unicode."""
+LONGEST_TOKEN = 8192
+"""Characters. A longer header is refused by most servers and proxies."""
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+PROXY = re.compile(r"(?:https?|socks5h?)://[^/]")
+UNSENDABLE = re.compile(r"[^!-~]")
+"""What a bearer token cannot have: spaces, line ends, control characters, and what is not ASCII."""
+
+
+@dataclass(frozen=True)
+class RemoteServer:
+    """A server that somebody else runs. No error shows its address before it is checked, as it may be a token.
+
+    Raises:
+        ValueError: the address has no scheme.
+        httpx.InvalidURL: it is no address for another reason.
+    """
+
+    url: str = field(repr=False)
+    """Its address, perhaps with a password."""
+    first_contact = FIRST_CONTACT
+    """Seconds for which a call is repeated if the server has never answered."""
+    remedy = REMEDY
+    """What to do if it does not answer."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, str):
+            raise TypeError(f"the server's URL must be a text such as {DEFAULT_URL}, not {type(self.url).__name__}")
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError(
+                f"the server's URL must start with http:// or https://, such as {DEFAULT_URL}; a token is another "
+                "argument: Client(url, token=...)"
+            )
+        try:
+            httpx.URL(self.url)
+        except httpx.InvalidURL:
+            raise httpx.InvalidURL(
+                f"the server's URL is not valid; check its host and its port, and give one such as {DEFAULT_URL}"
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """Its address, without secrets: messages, the log of httpx and the names of files show it."""
+        return without_secrets(self.url)
+
+    @property
+    def credentials(self) -> tuple[str, str] | None:
+        """User and password of the address, for a proxy that asks for them; None if it has none."""
+        url = httpx.URL(self.url)
+        return (url.username, url.password) if url.userinfo else None
+
+    def address(self) -> str:
+        """Return its address."""
+        return self.name
+
+    def close(self) -> None:
+        """Do nothing: it is not ours."""
+
+
+Server = RemoteServer | LocalServer
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a transport takes."""
+
+    server: Server
+    token: str | None = field(repr=False)
+    timeout: float
+    retry_for: float | None
+    outbox: Outbox | None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify: Verify = True
+    proxy: str | None = field(default=None, repr=False)
+    http_client: httpx.Client | httpx.AsyncClient | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process makes connections of its own with.
+
+        Raises:
+            TypeError: it is of this process only.
+        """
+        given = {"http_client": self.http_client is not None, "verify": isinstance(self.verify, ssl.SSLContext)}
+        for name in (name for name, is_here in given.items() if is_here):
+            raise TypeError(
+                f"a client with a {name} of your own cannot be sent to another process; give verify the path of a "
+                "file with certificates, and proxy=... and headers=... in place of an http_client"
+            )
+        return vars(self)
+
+
+def server_at(url: str | None) -> RemoteServer:
+    """Return the server at an address; else at the environment's ADABKB_URL, else at the default one."""
+    return RemoteServer(url or os.environ.get("ADABKB_URL") or DEFAULT_URL)
+
+
+def settings(
+    server: Server,
+    token: str | None,
+    timeout: float,
+    retry_for: float | None,
+    outbox: OutboxFolder,
+    headers: Mapping[str, str] | None = None,
+    verify: Verify = True,
+    proxy: str | None = None,
+    http_client: httpx.Client | httpx.AsyncClient | None = None,
+) -> Settings:
+    """Complete the arguments of a client by the environment: see ``Client``."""
+    if http_client is not None and (verify is not True or proxy is not None):
+        raise ValueError("verify and proxy are those of the http_client that is given: httpx.Client(verify=..., ...)")
+    _check_proxy(proxy)
+    kept = None if outbox is False else Outbox(server.name, outbox)
+    given = checked_token(token, "token") or checked_token(os.environ.get("ADABKB_TOKEN"), "ADABKB_TOKEN")
+    sent = checked_headers(headers or {})
+    return Settings(server, given, timeout, retry_for, kept, sent, verify, proxy, http_client)
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers that can be sent. No error shows a value, as it may be a secret.
+
+    Raises:
+        TypeError: a name or a value is no text.
+        ValueError: it has a character that a header cannot have.
+    """
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers must have texts by name, and header {name!r} has {type(value).__name__}")
+        if not HEADER.fullmatch(name) or not PRINTABLE.fullmatch(value):
+            raise ValueError(f"header {name!r} has a character that headers cannot have; use printable ASCII")
+    return dict(headers)
+
+
+def _check_proxy(proxy: str | None) -> None:
+    """Refuse what is no address of a proxy. The error does not show it, as it may have a password."""
+    if proxy is not None and not (isinstance(proxy, str) and PROXY.match(proxy)):
+        raise ValueError("proxy must be the address of one, such as http://proxy.example.org:3128")
+
+
+def checked_token(token: Any, name: str) -> str | None:
+    """Return a token that can be sent; None if there is none. No error shows it.
+
+    Args:
+        token: what the user gave.
+        name: of the argument or the variable, for errors.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it is too long, or has a character that a header cannot have.
+    """
+    if token is None or token == "":
+        return None
+    if not isinstance(token, str):
+        raise TypeError(f"{name} must be a text, not {type(token).__name__}")
+    if len(token) > LONGEST_TOKEN:
+        raise ValueError(f"{name} has {len(token):,} characters, and a token has at most {LONGEST_TOKEN:,}; check it")
+    found = UNSENDABLE.search(token)
+    if found is not None:
+        what = unicodedata.name(found[0], "") or CONTROLS.get(found[0]) or "a control character"
+        place = f"character {found.start() + 1} of {len(token)}"
+        remedy = "strip it, such as by .strip()" if token.strip() == UNSENDABLE.sub("", token) else "copy it again"
+        raise ValueError(f"{name} has a character that a token cannot have: {what} ({place}); {remedy}")
+    return token

@@ -1,0 +1,292 @@
+"""Results that could not be delivered: kept on disk, and sent when the server answers again.
+
+Each result is a file of its own, in the folder of its server. It is written to disk in full before it gets its name, so
+a file is whole or not there. No lock is needed: whoever meets the server sends what is there, with the idempotency key
+of the first attempt, so that a result that two processes send is stored once.
+"""
+
+import json
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+from urllib.parse import quote, unquote
+
+from platformdirs import user_state_path
+
+from adabkb_client._calls import Call, Steps
+from adabkb_client._decoding import decode
+from adabkb_client._models import Trial
+from adabkb_client._plain import encoded
+from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
+
+log = logging.getLogger("adabkb_client")
+
+LOOK_EVERY = 60.0
+"""Seconds until the folder is looked at again if it was empty: another process may have kept a result there."""
+REFUSED = "refused"
+"""The folder, beside the results that wait, of those that the server has refused."""
+
+PATH = re.compile(r"/studies/[A-Za-z0-9][A-Za-z0-9._-]{0,99}/observe")
+"""The path of the requests that tell a result, as docs/http.md has it."""
+KEY = re.compile(r"[!-~]{1,255}")
+"""An idempotency key: printable, without spaces, so that it can be a header."""
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """A result, or a failure, that the server has not got.
+
+    ``path`` and ``body`` are those of the request. ``trial_created_at`` tells the trial from one of the same number in
+    a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused,
+    and ``last_error`` why the last attempt to send it failed. ``file`` is where the result was read, None if it is one
+    that was not read.
+    """
+
+    path: str
+    body: dict[str, Any]
+    idempotency_key: str
+    trial_created_at: str | None
+    kept_at: str
+    refusal: str | None = None
+    file: Path | None = None
+    last_error: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
+        """Return the result that a request tells, as of now."""
+        created = None if created_at is None else created_at.isoformat()
+        return cls(path, dict(body), key, created, datetime.now(UTC).isoformat(timespec="microseconds"))
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return unquote(self.path.split("/")[2])
+
+    @property
+    def name(self) -> str:
+        """The name of its file; names sort by time."""
+        return f"{self.kept_at.replace(':', '')}-{self.idempotency_key}.json"
+
+    def __str__(self) -> str:
+        trial = self.body.get("trial")
+        told = f"value {self.body['value']}" if "value" in self.body else "failure"
+        return f"the {told} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of kept results: ``sent`` were stored, ``refused`` are kept apart."""
+
+    sent: tuple[KeptResult, ...]
+    refused: tuple[KeptResult, ...]
+
+
+class Outbox:
+    """The kept results of one server.
+
+    Args:
+        server: names it: its address or, for the server of ``Client.local``, whose port changes, its database.
+        folder: of the results for all servers; else the environment's ADABKB_OUTBOX, else the folder in which this
+            platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
+    """
+
+    def __init__(self, server: str, folder: str | Path | None = None) -> None:
+        self.server = server.rstrip("/")
+        self.folder = _root(folder) / quote(self.server, safe="")
+        self._kept: set[str] = set()
+        self._times_kept = 0
+        self._due_at = 0.0
+
+    @classmethod
+    def every(cls, folder: str | Path | None = None) -> list[Self]:
+        """Return the outboxes of all servers, by name: some may have moved to another address since."""
+        try:
+            names = sorted(entry.name for entry in os.scandir(_root(folder)) if entry.is_dir())
+        except FileNotFoundError:
+            return []
+        return [cls(unquote(name), folder) for name in names]
+
+    def is_due(self) -> bool:
+        """Whether to look for results that wait: one was kept here, or nobody has looked for a while."""
+        return monotonic() >= self._due_at
+
+    def has_kept(self, kept: KeptResult) -> bool:
+        """Whether a result was written by this object, without a look at the disk."""
+        return kept.name in self._kept
+
+    def waiting(self) -> list[KeptResult]:
+        """Return the results that wait for the server, oldest first."""
+        before, due_at = self._times_kept, monotonic() + LOOK_EVERY
+        found = [replace(kept, refusal=None) for kept in _read(self.folder)]
+        if not found and self._times_kept == before:
+            self._due_at = due_at
+        return found
+
+    def refused(self) -> list[KeptResult]:
+        """Return the results that the server has refused, oldest first."""
+        return _read(self.folder / REFUSED)
+
+    def file(self, kept: KeptResult) -> Path:
+        """Return where a result is, or would be."""
+        return kept.file or self.folder / kept.name
+
+    def holds(self, kept: KeptResult) -> bool:
+        """Return whether a result is on disk."""
+        return os.path.exists(self.file(kept))  # Path.exists() raises in a folder that may not be entered
+
+    def keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
+        """Write a result to disk, with the error of the last attempt to send it, and return whether it is there.
+
+        If that fails, log it.
+        """
+        said = None if error is None else str(error).partition("\n")[0]
+        self._kept.add(kept.name)
+        self._times_kept += 1
+        self._due_at = 0.0
+        return self._written(replace(kept, last_error=said)) or self.holds(kept)
+
+    def remove(self, kept: KeptResult) -> None:
+        """Forget a result. If its file cannot be removed, log it."""
+        self._kept.discard(kept.name)
+        try:
+            self.file(kept).unlink(missing_ok=True)
+        except OSError as error:
+            # One that was not read is hardly there: the folder cannot be used, and was of no use to it.
+            level = logging.INFO if kept.file is None else logging.WARNING
+            log.log(level, "the file of %s cannot be removed: %s", kept, error)
+
+    def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
+        """Put a result apart, with what the server has against it. If that fails, log it, and leave it where it is."""
+        refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
+        log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
+        if self._written(refused):
+            self.remove(kept)
+            log.warning("It is kept in %s", refused.file)
+        return refused
+
+    def put_back(self, refused: KeptResult) -> None:
+        """Let a refused result wait again, so that it is sent once more.
+
+        Raises:
+            OSError: its file cannot be moved.
+        """
+        os.replace(self.file(refused), self.folder / self.file(refused).name)
+
+    def _written(self, kept: KeptResult) -> bool:
+        try:
+            _write(self.file(kept), {name: getattr(kept, name) for name in _STORED})
+        except OSError as error:
+            log.warning("%s cannot be kept on disk: %s", kept, error)
+            return False
+        return True
+
+
+def _root(folder: str | Path | None) -> Path:
+    chosen = folder or os.environ.get("ADABKB_OUTBOX")
+    return Path(chosen) if chosen else user_state_path("adabkb", appauthor=False) / "outbox"
+
+
+_STORED = [each.name for each in fields(KeptResult) if each.name != "file"]
+
+
+def _read(folder: Path) -> list[KeptResult]:
+    try:
+        files = sorted(entry.path for entry in os.scandir(folder) if entry.name.endswith(".json"))
+    except FileNotFoundError:
+        return []
+    return [kept for kept in map(_kept, map(Path, files)) if kept is not None]
+
+
+def _kept(file: Path) -> KeptResult | None:
+    try:
+        document = json.loads(file.read_bytes())
+        return _checked(KeptResult(**{name: document[name] for name in _STORED if name in document}, file=file))
+    except FileNotFoundError:  # another process has just delivered it
+        return None
+    except OSError as error:  # such as another user's
+        log.warning("%s cannot be read, and is left alone: %s", file, error)
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        log.warning("%s is not a kept result (%s: %s), and is left alone", file, type(error).__name__, error)
+        with suppress(OSError):
+            file.rename(file.with_suffix(".unreadable"))
+        return None
+
+
+def _checked(kept: KeptResult) -> KeptResult:
+    """Return what was read if it is a request that this client makes: it is sent with the token of whoever reads it.
+
+    Raises:
+        TypeError: a part of it is of another type.
+        ValueError: a part of it is of the right type, and still none of such a request.
+    """
+    if not isinstance(kept.body, dict) or not all(
+        isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
+    ):
+        raise TypeError("body must be an object, refusal and last_error a text or null")
+    if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
+        raise ValueError("path must be that of a study's results, and idempotency_key one that can be a header")
+    encoded(kept.body)
+    datetime.fromisoformat(kept.kept_at)
+    if kept.trial_created_at is not None:
+        datetime.fromisoformat(kept.trial_created_at)
+        if not isinstance(kept.body.get("trial"), int):
+            raise TypeError("the trial must be a number")
+    return kept
+
+
+def _write(file: Path, document: Mapping[str, Any]) -> None:
+    """Write a file so that it survives a crash of the machine from the moment at which it has its name."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        part.write(json.dumps(document, indent=1).encode())
+        part.flush()
+        os.fsync(part.fileno())
+    os.replace(part.name, file)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def delivery(outbox: Outbox | None) -> Steps[Delivery]:
+    """Send the results that are kept for a server, each once. What is neither stored nor refused waits on."""
+    sent: list[KeptResult] = []
+    refused: list[KeptResult] = []
+    if outbox is not None:
+        for kept in outbox.waiting():
+            try:
+                yield from _sent_now(kept)
+            except AdaBKBError as error:
+                if is_refusal(error):
+                    refused.append(outbox.refuse(kept, str(error)))
+                    continue
+                if outbox.holds(kept):  # or else another process has just delivered it
+                    outbox.keep(kept, error)
+                if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
+                    raise
+                log.warning("%s is not delivered yet: %s", kept, error)
+            else:
+                outbox.remove(kept)
+                sent.append(kept)
+    return Delivery(tuple(sent), tuple(refused))
+
+
+def _sent_now(kept: KeptResult) -> Steps[None]:
+    if kept.trial_created_at is not None:
+        study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
+        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
+        if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
+            detail = f"study {kept.study!r} was created anew: this is another trial"
+            raise from_problem(404, {"code": "trial_not_found", "detail": detail})
+    yield Call("POST", kept.path, kept.body, key=kept.idempotency_key)

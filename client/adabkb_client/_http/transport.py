@@ -1,0 +1,299 @@
+"""One HTTP connection pool: requests are repeated until they are answered, and kept results are delivered.
+
+``Exchange`` is what the blocking and the awaiting transport have in common. Each adds only what sends and waits.
+"""
+
+import json
+import logging
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, TypeGuard, TypeVar
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
+
+from adabkb_client._calls import Call, Json, Listing, Steps
+from adabkb_client._http.connection import Settings, checked_headers
+from adabkb_client._http.outbox import Delivery, KeptResult, delivery
+from adabkb_client._http.protocol import (
+    CONNECT_TIMEOUT,
+    RETRY_FOR,
+    accepted,
+    as_json,
+    default_headers,
+    pause,
+    say_once,
+    trace_headers,
+    trusted_certificates,
+    unreachable,
+)
+from adabkb_client._plain import encoded
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable, is_refusal
+
+log = logging.getLogger("adabkb_client")
+
+T = TypeVar("T")
+
+
+class Exchange:
+    """The settings of a connection, its requests, and what becomes of results on the way."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.server = settings.server
+        self.outbox = settings.outbox
+        self._settings = settings
+        self._answered = False
+        self._is_ours = True
+        self._credentials = None if settings.token else settings.server.credentials
+
+    @property
+    def _http_options(self) -> dict[str, Any]:
+        """What a client of httpx takes that is ours."""
+        return {"verify": trusted_certificates(self._settings.verify), "proxy": self._settings.proxy}
+
+    def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
+        """Return the same connections with other settings; None leaves one as it is."""
+        now = self._settings
+        derived = object.__new__(type(self))
+        vars(derived).update(vars(self), _is_ours=False)
+        derived._settings = replace(
+            now,
+            timeout=now.timeout if timeout is None else timeout,
+            retry_for=now.retry_for if retry_for is None else retry_for,
+            headers={**now.headers, **checked_headers(headers or {})},
+        )
+        return derived
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
+        """Pickle the settings: another process makes connections of its own."""
+        return type(self), (self._settings,)
+
+    def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
+        url = api_url(address, call.path)
+        params = {name: value for name, value in call.params.items() if value is not None}
+        headers = self._headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
+        timeout = self._timeout(call.wait)
+        if call.body is None:
+            return http.build_request(call.method, url, params=params, headers=headers, timeout=timeout)
+        headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})
+        if call.wait:
+            headers["Prefer"] = f"wait={math.ceil(call.wait)}"
+        return http.build_request(call.method, url, content=encoded(call.body), headers=headers, timeout=timeout)
+
+    def _headers(self) -> dict[str, str]:
+        return {**default_headers(self._settings.token), **trace_headers(), **self._settings.headers}
+
+    def _timeout(self, wait: float = 0.0) -> httpx.Timeout:
+        seconds = self._settings.timeout
+        return httpx.Timeout(seconds + wait, connect=min(CONNECT_TIMEOUT, seconds))
+
+    @property
+    def _auth(self) -> Any:
+        """As ``send`` of httpx takes it: credentials of the address go before those of a client of the program's."""
+        return self._credentials or httpx.USE_CLIENT_DEFAULT
+
+    def _kept(self, call: Call) -> KeptResult | None:
+        """Return the result that a call tells, if it is to be kept while the server is away."""
+        if self.outbox is None or not call.tells_result or call.body is None or call.key is None:
+            return None
+        return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
+
+    def _retrying(self, patience: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
+        """Return how to repeat a call, as tenacity takes it."""
+        return {
+            "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
+            "wait": partial(pause, patience),
+            "stop": stop_after_delay(patience),
+            "before_sleep": on_failure,
+            "reraise": True,
+        }
+
+    def _patience(self, call: Call) -> float:
+        """For how many seconds to repeat a call: never for longer than the client is told to."""
+        told = self._settings.retry_for
+        if call.retry_for is not None:
+            return call.retry_for if told is None else min(call.retry_for, told)
+        if told is not None:
+            return told
+        return RETRY_FOR if self._answered else self.server.first_contact
+
+    def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
+        self._answered = True
+        accepted(response, address)
+        if call.as_bytes:
+            return response.content
+        if call.as_text:
+            return response.text
+        return None if call.method == "DELETE" else as_json(response, address)
+
+    def _unreachable(self, error: httpx.TransportError, address: str) -> AdaBKBError:
+        return unreachable(error, address, self.server.remedy)
+
+    def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
+        """Return the error of a call that is given up: another one if its result is kept.
+
+        It is kept if the server is away, or was at an earlier attempt and has not refused it since.
+        """
+        if kept is None or self.outbox is None:
+            return error
+        if is_refusal(error):
+            if self.outbox.has_kept(kept):
+                self.outbox.remove(kept)
+            return error
+        is_away = isinstance(error, ConnectionFailed | Unavailable)
+        was_away = self.outbox.has_kept(kept) and self.outbox.holds(kept)
+        if not ((is_away or was_away) and self.outbox.keep(kept, error)):
+            return error
+        return ResultKept(
+            f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
+            "and is sent when a client on this machine next reaches the server."
+        )
+
+    def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
+        """Whether a result was kept at an attempt that failed."""
+        return kept is not None and self.outbox is not None and self.outbox.has_kept(kept)
+
+    def _may_deliver(self) -> bool:
+        """Whether results may wait that can be sent now that the server answers."""
+        return self.outbox is not None and self.outbox.is_due()
+
+
+def api_url(address: str, path: str) -> str:
+    """Return the URL of a path of the API."""
+    return f"{address.rstrip('/')}/v1{path}"
+
+
+def deleted_before(call: Call, state: RetryCallState) -> bool:
+    """Whether an earlier attempt, whose answer was lost, may have deleted what is not found now."""
+    return call.method == "DELETE" and state.attempt_number > 1
+
+
+def error_of(state: RetryCallState) -> BaseException | None:
+    """Return why an attempt has failed."""
+    return state.outcome.exception() if state.outcome else None
+
+
+def tell_of(delivered: Delivery) -> None:
+    """Log that results were delivered beside another call."""
+    if delivered.sent:
+        log.info("%d results that were kept while the server was away are delivered", len(delivered.sent))
+
+
+class Transport(Exchange):
+    """Performs procedures, and blocks meanwhile. Safe to share between threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        given = settings.http_client
+        if given is not None and not isinstance(given, httpx.Client):
+            raise TypeError(f"http_client must be an httpx.Client, not {type(given).__name__}")
+        self._http = httpx.Client(**self._http_options) if given is None else given
+        self._delivering = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connections that were made here."""
+        if not self._is_ours:
+            return
+        if self._settings.http_client is None:
+            self._http.close()
+        self.server.close()
+
+    def perform(self, steps: Steps[T]) -> T:
+        """Perform a procedure, and repeat each call until it is answered."""
+        try:
+            return _performed(steps, self._call)
+        except AdaBKBError as error:
+            # The frames of the repetition would only hide where the program made the call.
+            raise error.with_traceback(None) from None
+
+    def each(self, listing: Listing[T]) -> Iterator[T]:
+        """Yield the items of a list, page after page."""
+        cursor: str | None = None
+        while True:
+            page = self._call(listing.page(cursor))
+            yield from map(listing.decode, page["items"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """Yield a document line by line, as the lines come; this is not repeated if the connection breaks."""
+        address = self.server.address()
+        try:
+            url, sent = api_url(address, path), {**self._headers(), **headers}
+            with self._http.stream("GET", url, headers=sent, timeout=self._timeout(), auth=self._auth) as response:
+                if not response.is_success:
+                    response.read()
+                yield from accepted(response, address).iter_lines()
+        except httpx.TransportError as error:
+            raise self._unreachable(error, address) from error
+
+    def deliver(self) -> Delivery:
+        """Send the results that are kept for this server, each once."""
+        return _performed(delivery(self.outbox), self._send)
+
+    def _call(self, call: Call) -> Json:
+        kept = self._kept(call)
+        try:
+            answer = self._repeated(call, kept)
+        except AdaBKBError as error:
+            raise self._failed(kept, error) from None
+        if self.outbox is not None and self._is_kept(kept):
+            self.outbox.remove(kept)
+        if self._may_deliver():
+            self._deliver_along()
+        return answer
+
+    def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
+        patience = self._patience(call)
+
+        def on_failure(state: RetryCallState) -> None:
+            say_once(patience, state)
+            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+                self.outbox.keep(kept, error_of(state))
+
+        for attempt in Retrying(**self._retrying(patience, on_failure)):
+            with attempt:
+                try:
+                    return self._send(call)
+                except NotFound:
+                    if deleted_before(call, attempt.retry_state):
+                        return None
+                    raise
+        raise AssertionError("tenacity returns or raises")
+
+    def _send(self, call: Call) -> Json:
+        address = self.server.address()
+        try:
+            response = self._http.send(self._request(self._http, address, call), auth=self._auth)
+        except httpx.TransportError as error:
+            raise self._unreachable(error, address) from error
+        return self._read(call, response, address)
+
+    def _deliver_along(self) -> None:
+        """Send what is kept now that the server answers, unless another thread does."""
+        if self._delivering.acquire(blocking=False):
+            try:
+                tell_of(self.deliver())
+            except (AdaBKBError, OSError) as error:
+                log.info("kept results are not delivered yet: %s", error)
+            finally:
+                self._delivering.release()
+
+
+def _performed(steps: Steps[T], answer: Callable[[Call], Json]) -> T:
+    try:
+        call = next(steps)
+        while True:
+            try:
+                document = answer(call)
+            except AdaBKBError as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(document)
+    except StopIteration as end:
+        result: T = end.value
+        return result

@@ -1,0 +1,289 @@
+"""How the cells of a row become the result of a study: which column is what, and what a cell stands for."""
+
+import ast
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from adabkb_client._importing.sources import NESTED, Row
+from adabkb_client._plain import plain, titled
+
+COMPLETED = ("", "complete", "completed")
+"""States of a row that has a result, in small letters."""
+EXCLUDED = "excluded"
+"""The column of an export that marks results which the model was to leave out, and the state of such a row."""
+SHOWN = 60
+"""Characters of a cell that a problem shows."""
+
+
+class NoColumn(ValueError):
+    """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error" or "state".
+
+    ``what`` says so without the remedy, which depends on the interface.
+    """
+
+    def __init__(self, meant: str, columns: Sequence[str], *, parameter: str | None = None, field: str = "") -> None:
+        self.what = f"there is no column for {meant}; the columns are {', '.join(columns) or 'none'}"
+        self.parameter = parameter
+        self.field = field
+        argument = f"{field}=..." if parameter is None else f"columns={{{parameter!r}: ...}}"
+        super().__init__(f"{self.what}. Name it: {argument}")
+
+
+class Unfit(ValueError):
+    """A cell does not stand for what it should; the message is to be read after the name of its field."""
+
+
+@dataclass(frozen=True)
+class RowError:
+    """What does not fit in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
+
+    row: int
+    field: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column has what: the parameters by name, the value, its standard error, the state of the row; and metrics
+    and their standard errors, by name."""
+
+    parameters: Mapping[str, str]
+    value: str | None
+    std_error: str | None
+    state: str | None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    std_errors: Mapping[str, str] = field(default_factory=dict)
+
+    def unused(self, columns: Iterable[str]) -> list[str]:
+        """Return those of some columns that have no part in the results."""
+        measured = {*self.metrics.values(), *self.std_errors.values()}
+        used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED, *measured}
+        return [column for column in columns if column not in used]
+
+
+def chosen(
+    columns: Sequence[str],
+    parameters: Sequence[Mapping[str, Any]],
+    mapping: Mapping[str, str],
+    value: str,
+    std_error: str | None,
+    state: str | None,
+    metrics: Sequence[str] = (),
+    *,
+    several: bool = False,
+    quantities: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Columns:
+    """Return which of some columns has what: what the arguments name, else the columns of the usual names.
+
+    Args:
+        columns: those that there are.
+        parameters: of the study, in wire form.
+        mapping: the column of a parameter by its name, where it has another one.
+        value: the column of the results.
+        std_error: that of their standard errors; it may be missing under its usual name.
+        state: that of the states; likewise.
+        metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
+        several: whether the results are metrics alone, as there are several objectives.
+        quantities: labels and units of what is measured, by name.
+
+    Raises:
+        NoColumn: there is none of the name.
+        ValueError: the mapping has a name that is no parameter, or a column is to be two things.
+    """
+    names = [parameter["name"] for parameter in parameters]
+    for name in mapping:
+        if name not in names:
+            raise ValueError(f"a column is named for {name!r}, which is no parameter; those are {', '.join(names)}")
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        name = parameter["name"]
+        # The third is that of Optuna's frames, the last that of Excel files of a study.
+        usual = (f"{NESTED}.{name}", name, f"params_{name}", titled(name, parameter))
+        candidates = (mapping[name],) if name in mapping else usual
+        column = next((each for each in candidates if each in columns), None)
+        if column is not None:
+            found[name] = column
+        elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
+            raise NoColumn(f"parameter {name!r}", columns, parameter=name)
+    words = quantities or {}
+    if value == "value" and value not in columns:
+        value = titled(value, words.get(value, {}))
+    if value not in columns and not several:
+        raise NoColumn(f"the value ({value!r})", columns, field="value")
+    if value in found.values():
+        raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
+    taken = {*found.values(), value}
+    return Columns(
+        found,
+        None if several else value,
+        _optional("std_error", std_error, columns, taken),
+        _optional("state", state, columns, taken),
+        {name: _of_metric(name, words.get(name, {}), columns) for name in metrics},
+        {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
+    )
+
+
+def _of_metric(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str:
+    column = next((each for each in (f"metrics.{name}", name, titled(name, words)) if each in columns), None)
+    if column is None:
+        raise ValueError(f"there is no column for metric {name!r}: call it {name}, or metrics.{name} as in exports")
+    return column
+
+
+def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str]) -> str | None:
+    if column is None or (column == name and (column not in columns or column in taken)):
+        return None
+    if column not in columns:
+        raise NoColumn(f"the {name} ({column!r})", columns, field=name)
+    return column
+
+
+def left_out(row: Row, columns: Columns) -> str | None:
+    """Return the state for which a row is left out; None if it should have a result."""
+    if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
+        return EXCLUDED
+    cell = None if columns.state is None else row.cells.get(columns.state)
+    state = "" if cell is None else str(cell).strip().lower()
+    return None if state in COMPLETED else state
+
+
+def fitted(
+    row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[RowError]]:
+    """Return the result of a row in wire form, and what does not fit in it. Ranges are left to the server to check."""
+    if row.problem is not None:
+        return {}, [RowError(row.number, "row", row.problem)]
+    errors: list[RowError] = []
+
+    def part(field: str, read: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return read(*arguments)
+        except Unfit as unfit:
+            errors.append(RowError(row.number, field, str(unfit)))
+            return None
+
+    cells = {name: row.cells.get(column) for name, column in columns.parameters.items()}
+    point: dict[str, Any] = {}
+    for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
+        name, given = each["name"], not _is_missing(cells.get(each["name"]))
+        if given or _is_active(each, point):  # last those that are inactive, or missing
+            fills = each["kind"] == "fixed" and name not in cells
+            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name))
+    item: dict[str, Any] = {"parameters": point}
+    if columns.value is not None:
+        item["value"] = part("value", number, row.cells.get(columns.value))
+    error = None if columns.std_error is None or columns.value is None else plain(row.cells.get(columns.std_error))
+    if not _is_missing(error):
+        item["std_error"] = part("std_error", _std_error, error)
+    if columns.metrics:
+        item["metrics"] = {name: part(name, number, row.cells.get(at)) for name, at in columns.metrics.items()}
+        given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
+        known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
+        item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
+    return item, errors
+
+
+def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
+    """Whether the other parameters of a point make one active."""
+    conditions = (parameter.get("when") or {}).items()
+    return all(
+        name in point and any(_identity(point[name]) == _identity(value) for value in values)
+        for name, values in conditions
+    )
+
+
+def number(cell: Any) -> float:
+    """Return the number that a cell stands for.
+
+    Raises:
+        Unfit: it stands for none, or for one that is not finite.
+    """
+    scalar = plain(cell)
+    if _is_missing(scalar):
+        raise Unfit("is missing; fill it in, or leave the row out")
+    try:
+        found = math.nan if isinstance(scalar, bool | bytes) else float(scalar)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if math.isnan(found):
+        raise Unfit(f"must be a number, with a point if it has decimals, not {_shown(scalar)}")
+    if math.isinf(found):
+        raise Unfit("must be finite; leave the row out if the evaluation has failed")
+    return found
+
+
+def _std_error(cell: Any) -> float:
+    error = number(cell)
+    if error < 0:
+        raise Unfit(f"must not be negative, as {error} is")
+    return error
+
+
+def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
+    match parameter["kind"]:
+        case "float" | "int":
+            return number(cell)
+        case "bool":
+            return _choice([False, True], cell)
+        case "fixed":
+            return _choice([parameter["value"]], cell)
+        case "catalogue":
+            return _row(cell)
+        case kind:
+            return _choice(parameter["values" if kind == "ordinal" else "choices"], cell)
+
+
+def _row(cell: Any) -> str:
+    """Return the name of a row of a catalogue; the server knows whether there is one of this name."""
+    name = "" if _is_missing(cell) else str(plain(cell)).strip()
+    if not name:
+        raise Unfit("is missing; fill in the name of a row, or leave the row out")
+    return name
+
+
+def _choice(choices: Sequence[Any], cell: Any) -> Any:
+    """Return the choice that a cell stands for: itself, or as a text, which may be JSON or Python."""
+    scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # of numpy, an array is a list of values
+    for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
+        for choice in choices:
+            if _identity(choice) == _identity(reading):
+                return choice
+    if _is_missing(scalar):
+        raise Unfit("is missing; fill it in, or leave the row out")
+    if _identity(choices) == _identity([False, True]) and scalar in (0, 1, "0", "1"):
+        return bool(int(scalar))
+    shown = ", ".join(json.dumps(choice) for choice in choices)
+    raise Unfit(f"is {_shown(scalar)}, and must be one of {shown}")
+
+
+def _readings(cell: Any) -> Iterator[Any]:
+    """What a cell may stand for, the most literal first."""
+    yield cell
+    if isinstance(cell, str):
+        text = cell.strip()
+        yield text
+        for parse, written in ((json.loads, text), (ast.literal_eval, text), (json.loads, text.lower())):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                yield parse(written)
+
+
+def _identity(value: Any) -> Any:
+    """What two values have in common if they are the same in JSON, where true is not 1."""
+    if isinstance(value, list | tuple):
+        return "list", tuple(map(_identity, value))
+    return isinstance(value, bool), value
+
+
+def _is_missing(cell: Any) -> bool:
+    return (
+        cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and not cell.strip())
+    )
+
+
+def _shown(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

@@ -1,0 +1,90 @@
+"""What an import has stored, or would store, and what it could not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client._importing.fitting import RowError
+from adabkb_client._models import Metrics, Parameters
+from adabkb_client._record import Record
+
+SHOWN = 20
+"""Rows that a report shows; it has all of them."""
+
+
+@dataclass(frozen=True)
+class ImportedResult(Record):
+    """The result of a row, as the study has it or would have it."""
+
+    row: int
+    parameters: Parameters
+    value: float | None
+    std_error: float | None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ImportReport(Record):
+    """What became of the rows of a source.
+
+    ``results`` has those that were stored now or, if this was a ``dry_run``, would be. ``repeated`` counts those that
+    the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``errors``
+    lists what does not fit in the rest, by row. ``unused`` names the columns that have no part in the results.
+    """
+
+    study_id: str
+    source: str
+    counted: str
+    rows: int
+    results: tuple[ImportedResult, ...]
+    repeated: int
+    left_out: Mapping[str, int]
+    errors: tuple[RowError, ...]
+    unused: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def stored(self) -> int:
+        """How many results were stored: none by a dry run."""
+        return 0 if self.dry_run else len(self.results)
+
+    @property
+    def unfit(self) -> int:
+        """How many rows do not fit."""
+        return len({error.row for error in self.errors})
+
+    def __repr__(self) -> str:
+        return f"<Import of {str(self).partition(chr(10))[0]}>"
+
+    def __str__(self) -> str:
+        would = "would be stored" if self.dry_run else "stored"
+        rows = f"{self.rows} row{'s' * (self.rows != 1)}"
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]
+        if self.repeated:
+            lines.append(f"stored before: {self.repeated}")
+        if self.left_out:
+            states = ", ".join(f"{count} {state}" for state, count in self.left_out.items())
+            lines.append(f"left out by their state: {states}")
+        if self.unused:
+            lines.append(f"columns without use: {', '.join(self.unused)}")
+        if self.errors:
+            lines.append(f"rows that do not fit: {self.unfit}. Correct them, and import again:")
+            lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.errors[:SHOWN]]
+            if len(self.errors) > SHOWN:
+                lines.append(f"  and {len(self.errors) - SHOWN} more")
+        if self.dry_run:
+            lines += [f"  {self.counted} {each.row}: {_shown(each)}" for each in self.results[:SHOWN]]
+            if len(self.results) > SHOWN:
+                lines.append(f"  and {len(self.results) - SHOWN} more")
+        return "\n".join(lines)
+
+
+def _shown(result: ImportedResult) -> str:
+    error = "" if result.std_error is None else f" ± {result.std_error!r}"
+    value = _point(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
+    return f"{_point(result.parameters)}: {value}"
+
+
+def _point(parameters: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in parameters.items())

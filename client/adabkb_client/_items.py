@@ -1,0 +1,153 @@
+"""A list on the server as a program gets it: a sequence that is read page by page, and shown by consoles."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from adabkb_client._calls import Listing
+from adabkb_client._show import columns, html, text
+from adabkb_client.errors import AdaBKBError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adabkb_client._http.async_transport import AsyncTransport
+    from adabkb_client._http.transport import Transport
+
+T = TypeVar("T")
+Make = Callable[[Any], T]
+"""Makes the item of a record."""
+
+SHOWN = 10
+"""Items of a list that a console shows."""
+
+
+class Items(Sequence[T], Generic[T]):
+    """A list on the server. Pages are read when they are needed, each once.
+
+    ``items[0]``, ``items[:5]`` and a loop read pages as far as they go; ``len(items)`` and ``items[-1]`` read all. What
+    is stored on the server after a page was read is not in it: get the list again. One that an ``AsyncItems`` has
+    returned is read already.
+
+    A console and a notebook show the first items, which are read anew for that.
+    """
+
+    def __init__(self, listing: Listing[Any], make: Make[T], read_by: "Transport | list[Any]") -> None:
+        self._listing, self._make = listing, make
+        self._transport = None if isinstance(read_by, list) else read_by
+        self._records: list[Any] = read_by if isinstance(read_by, list) else []
+        self._read: list[T] = [make(record) for record in self._records]
+        self._cursor: str | None = None
+        self._has_more = self._transport is not None
+
+    def __iter__(self) -> Iterator[T]:
+        place = 0
+        while self._has(place):
+            yield self._read[place]
+            place += 1
+
+    def __len__(self) -> int:
+        self._has(None)
+        return len(self._read)
+
+    def __bool__(self) -> bool:
+        return self._has(0)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        self._has(_last_needed(place))
+        return self._read[place]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas frame with a row for each item; parameters and metrics have columns of their own.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        self._has(None)
+        return columns.frame(self._records)
+
+    def __repr__(self) -> str:
+        try:
+            first = self._first(SHOWN + 1)
+        except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
+            return f"<{self._listing.path}: {error}>"
+        return text.records(first[:SHOWN], is_all=len(first) <= SHOWN)
+
+    def _repr_html_(self) -> str:
+        first = self._first(columns.SHOWN + 1)
+        return html.records(first[: columns.SHOWN], is_all=len(first) <= columns.SHOWN)
+
+    def _first(self, count: int) -> list[Any]:
+        if self._transport is None:
+            return self._records[:count]
+        return self._transport.perform(self._listing.first(count))
+
+    def _has(self, place: int | None) -> bool:
+        """Whether there is an item at a place, which is read if need be; with None, all are read."""
+        while self._transport is not None and self._has_more and (place is None or place >= len(self._read)):
+            records, cursor = self._transport.perform(self._listing.page_after(self._cursor))
+            self._records += records
+            self._read += map(self._make, records)
+            self._cursor, self._has_more = cursor, cursor is not None
+        return place is not None and place < len(self._read)
+
+
+class AsyncItems(Generic[T]):
+    """A list on the server, for an event loop.
+
+    ``async for`` reads page after page. ``await study.trials()`` reads all, and returns ``Items``, which have a length,
+    slices and ``to_frame()``. ``await study.trials()[:5]`` reads pages as far as they are needed.
+    """
+
+    def __init__(self, transport: "AsyncTransport", listing: Listing[Any], make: Make[T]) -> None:
+        self._transport, self._listing, self._make = transport, listing, make
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for record in self._transport.each(self._listing):
+            yield self._make(record)
+
+    def __await__(self) -> Generator[Any, None, Items[T]]:
+        return self._all().__await__()
+
+    @overload
+    def __getitem__(self, place: int) -> Coroutine[Any, Any, T]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Coroutine[Any, Any, list[T]]: ...
+    def __getitem__(self, place: int | slice) -> Coroutine[Any, Any, T] | Coroutine[Any, Any, list[T]]:
+        return self._at(place)
+
+    async def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas frame with a row for each item: see ``Items.to_frame``."""
+        return (await self).to_frame()
+
+    def __repr__(self) -> str:
+        return f"<{self._listing.path}: await it, or read it by async for>"
+
+    async def _all(self) -> Items[T]:
+        return Items(self._listing, self._make, await self._transport.perform(self._listing.all()))
+
+    async def _at(self, place: int | slice) -> Any:
+        needed = _last_needed(place)
+        read: list[T] = []
+        if needed is None or needed >= 0:
+            async for item in self:
+                read.append(item)
+                if needed is not None and needed < len(read):
+                    break
+        return read[place]
+
+
+def as_it_is(record: T) -> T:
+    """Return a record itself, where that is the item."""
+    return record
+
+
+def _last_needed(place: int | slice) -> int | None:
+    """The place of the last item to read for an index or a slice; None if that depends on how many there are."""
+    first, last = (place.start or 0, place.stop) if isinstance(place, slice) else (place, place)
+    if last is None or first < 0 or last < 0:
+        return None
+    return last - 1 if isinstance(place, slice) else last

@@ -1,0 +1,148 @@
+"""A trial that this process has leased. The lease is renewed until its outcome is reported."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
+
+from adabkb_client._leased import RENEW_AGAIN, RENEW_AT, Leased, printable
+from adabkb_client._models import Answer, Parameters, Trial
+from adabkb_client._plain import Numbers
+from adabkb_client._report_calls import report_of
+from adabkb_client.errors import AdaBKBError, Conflict
+
+if TYPE_CHECKING:
+    from adabkb_client._resource import StudyResource
+
+log = logging.getLogger("adabkb_client")
+
+KEEPER_PATIENCE = 2.0
+"""Seconds that the end of a block waits for a renewal that is in progress."""
+
+
+class LeasedTrial(Leased):
+    """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
+
+    Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text.
+    KeyboardInterrupt, SystemExit and a mistake of the program (``MISTAKES``, or a result that is not one of the study)
+    give it back. Either way the exception propagates. If only the delivery of the result failed, the trial is not
+    failed: its lease expires, and the server hands it out again.
+
+    It can be pickled; the copy renews no lease unless it is started too.
+    """
+
+    def __init__(self, study: "StudyResource", trial: Trial) -> None:
+        super().__init__(trial)
+        self._study = study
+        self._over = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def __reduce__(self) -> tuple[type[Self], tuple["StudyResource", Trial]]:
+        return type(self), (self._study, self.trial)
+
+    def annotate(self, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
+        answer = self._study.annotate(self, attributes)
+        self._set_here(answer)
+        return answer
+
+    def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
+        """Report the value before the end, and return whether to stop: see ``Study.report``.
+
+        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
+        trial that is stopped is over: what the function returns then is of no consequence.
+        """
+        return self._study._deliver_reports(self, [report_of(step, value)])
+
+    def observe(
+        self,
+        value: SupportsFloat | None = None,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+    ) -> Answer:
+        """Report the result: see ``Study.observe``."""
+        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
+            return self.outcome
+        return self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+
+    def fail(self, reason: str) -> Answer:
+        """Report that the trial cannot be evaluated."""
+        return self._study.fail(self, printable(reason))
+
+    def release(self) -> Answer:
+        """Give the trial back unevaluated."""
+        return self._study.release(self)
+
+    def start(self) -> Self:
+        """Renew the lease from now on, in a thread, until ``close``."""
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._keep, name=f"lease-{self.number}", daemon=True)
+            self._keeper.start()
+        return self
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
+
+        Args:
+            error: what ended the evaluation: an exception fails the trial with its text; KeyboardInterrupt,
+                SystemExit and mistakes of the program give it back. Without one, the trial fails, as no result came.
+                A second call does nothing.
+        """
+        if self._over.is_set():
+            return
+        self._over.set()
+        try:
+            self._study._settle(self, error)
+        except AdaBKBError as refusal:
+            # The block's own exception matters more than this one.
+            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        if self._keeper is not None:
+            # Do not wait longer: a renewal that is being repeated no longer matters.
+            self._keeper.join(KEEPER_PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def _keep(self) -> None:
+        """Renew the lease until the block ends, or another worker has the trial."""
+        lease = self.trial.lease_seconds
+        pause = RENEW_AT * lease
+        while not self._over.wait(pause):
+            try:
+                self._study.heartbeat(self.trial)
+                pause = RENEW_AT * lease
+            except Conflict as lost:
+                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                return
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
+                pause = RENEW_AGAIN * lease
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit inside the block, so that leases are given back before the process ends.
+
+    This works in the main thread only, and only if the program has no handler of its own for SIGTERM.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,402 @@
+"""What the server answers, as frozen records; ``_decoding.py`` builds them, and ``_show`` prints them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from adabkb_client._record import Record
+from adabkb_client.errors import AdaBKBError
+
+Direction = Literal["minimize", "maximize"]
+StudyState = Literal["running", "paused", "complete"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+Parameters = Mapping[str, Any]
+"""Values by parameter name."""
+Metrics = Mapping[str, float]
+"""Values by the names of metrics."""
+
+
+@dataclass(frozen=True)
+class CurveSummary(Record):
+    """What the reports of a trial's current attempt have come to: how many, the last step with its value, the best
+    value, and the last step with an improvement that counts."""
+
+    reports: int
+    step: int
+    value: float
+    best: float
+    gain_step: int
+    gain_value: float
+
+
+@dataclass(frozen=True)
+class ExpectedValue(Record):
+    """The value that a stopped trial was to be expected to have at its last step."""
+
+    value: float
+    std_error: float
+
+
+@dataclass(frozen=True)
+class CurvePoint(Record):
+    """A value that an attempt of a trial has reported before its end."""
+
+    step: int
+    value: float
+    attempt: int
+    reported_at: datetime
+
+
+@dataclass(frozen=True)
+class Cell(Record):
+    """A cell of the partition tree: ``key`` is the path from the root "0"."""
+
+    key: str
+    depth: int
+
+
+@dataclass(frozen=True)
+class MetricPrediction(Record):
+    """Posterior mean and standard deviation of a metric at a point, and its confidence bounds."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
+@dataclass(frozen=True)
+class Prediction(Record):
+    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds.
+
+    In a study with metrics, ``metrics`` has the same of each; ``feasible_probability`` is of keeping all constraints.
+    Several objectives are among the metrics, and the numbers of its own are None.
+    """
+
+    mean: float | None = None
+    std: float | None = None
+    lcb: float | None = None
+    ucb: float | None = None
+    metrics: Mapping[str, MetricPrediction] | None = None
+    feasible_probability: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Trial(Record):
+    """A point to evaluate; one unit of the study's budget.
+
+    ``value`` is None until it is completed, and so is ``metrics``, which only studies with metrics have.
+    ``attributes`` are the user's own, by name. ``phase`` says what a suggestion is for: "start", "search", "polish"
+    (the best point), "explore" or "restart" (elsewhere) or "repeat" (a doubted result); ``expected`` is what the model
+    predicted at the point when it chose it. Both are None if the model did not choose it. ``curve`` sums up what it has
+    reported before its end; ``estimate`` is of a stopped trial.
+    """
+
+    study_id: str
+    number: int
+    state: TrialState
+    parameters: Parameters
+    worker: str | None
+    attempt: int
+    leased_until: datetime | None
+    lease_seconds: float
+    started_at: datetime | None
+    origin: str
+    cell: Cell | None
+    value: float | None
+    reason: str | None
+    created_at: datetime
+    finished_at: datetime | None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    phase: str | None = None
+    expected: Prediction | None = None
+    curve: CurveSummary | None = None
+    estimate: ExpectedValue | None = None
+    metrics: Metrics | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Observation(Record):
+    """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
+
+    ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
+    Several objectives are among the metrics, and ``value`` is None.
+    """
+
+    seq: int
+    trial: int | None
+    attempt: int | None
+    parameters: Parameters
+    std_error: float | None
+    excluded: bool
+    observed_at: datetime
+    value: float | None = None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
+    outside: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is neither excluded nor outside of the space."""
+        return not (self.excluded or self.outside)
+
+
+@dataclass(frozen=True)
+class Counts(Record):
+    """How many trials there are in each state, and how many observations."""
+
+    trials: int
+    active: int
+    queued: int
+    released: int
+    expired: int
+    completed: int
+    failed: int
+    observations: int
+    stopped: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Best(Record):
+    """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
+
+    In a study with metrics, ``feasible`` says whether it keeps all outcome constraints. While none does, this is the
+    one that violates them least, and ``violations`` says by how much.
+    """
+
+    parameters: Parameters
+    value: float
+    trial: int | None
+    metrics: Metrics | None = None
+    feasible: bool | None = None
+    violations: Metrics | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class StudySummary(Record):
+    """The state of a study, as in every answer of suggest and observe.
+
+    Going on will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model, no
+    point is better than the recommended one by more. It is None as long as that is not known.
+    """
+
+    id: str
+    state: StudyState
+    reason: str | None
+    counts: Counts
+    best: Best | None
+    gap: float | None
+    revision: int
+
+
+@dataclass(frozen=True, repr=False)
+class StudyInfo(StudySummary):
+    """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form.
+
+    ``space_version`` grows by one with each edit of the space; ``defaults`` are the values of points from before a
+    parameter was added.
+
+    It has a ``direction`` or several ``objectives``.
+    """
+
+    direction: Direction | None = field(default=None, kw_only=True)
+    parameters: tuple[dict[str, Any], ...]
+    algorithm: dict[str, Any]
+    budget: int | dict[str, float] | None
+    seed: int
+    noise_std: float | None
+    tolerance: float | None
+    lease_seconds: float
+    max_attempts: int
+    max_runtime_seconds: float | None
+    failure_limit: int | None
+    pending_limit: int | None
+    tags: dict[str, str]
+    model: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    stop: dict[str, Any] | None = None
+    constraints: tuple[str, ...] = ()
+    mixtures: tuple[dict[str, Any], ...] = ()
+    early_stopping: dict[str, Any] | None = None
+    objectives: tuple[dict[str, Any], ...] = ()
+    metrics: tuple[str, ...] = ()
+    outcome_constraints: tuple[dict[str, Any], ...] = ()
+    space_version: int = 1
+    defaults: Parameters = field(default_factory=dict)
+    prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    transfer_from: tuple[str, ...] = ()
+    quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cost: str | None = None
+    per_cost: bool = False
+    robust: bool = False
+    cost_spent: float | None = None
+
+    @property
+    def trial_budget(self) -> int | None:
+        """The budget, if it is a number of trials."""
+        return self.budget if isinstance(self.budget, int) else None
+
+
+@dataclass(frozen=True, repr=False)
+class Answer(Record):
+    """The answer to a change: the trial or the observation that it concerned, and the state of the study."""
+
+    study: StudySummary
+    trial: Trial | None = None
+    observation: Observation | None = None
+
+
+@dataclass(frozen=True)
+class Reported(Record):
+    """The answer to a report: whether the trial is stopped, and then why, by which rule."""
+
+    stop: bool
+    reason: str | None
+    rule: str | None
+    trial: Trial
+    study: StudySummary
+
+
+@dataclass(frozen=True)
+class Suggestions(Record):
+    """The trials handed out and, if they are fewer than requested, the reason."""
+
+    trials: tuple[Trial, ...]
+    reason: str | None
+    retry_after: float | None
+    study: StudySummary
+
+
+@dataclass(frozen=True)
+class BatchItem(Record):
+    """The outcome of one item of a batch: an answer, or the error that it would have raised alone."""
+
+    status: int
+    answer: Answer | None
+    error: AdaBKBError | None
+
+
+@dataclass(frozen=True)
+class Change(Record):
+    """A parameter whose value is not that of the study's baseline.
+
+    ``gain`` is what the model expects to lose if this value alone is put back, in the objective's units.
+    """
+
+    parameter: str
+    baseline: Any
+    value: Any
+    gain: float
+
+
+@dataclass(frozen=True)
+class Estimate(Record):
+    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` has
+    what a recommended point changes from the baseline; None if the study has none."""
+
+    parameters: Parameters
+    mean: float
+    std: float
+    metrics: Mapping[str, MetricPrediction] | None = None
+    feasible_probability: float | None = None
+    changes: tuple[Change, ...] | None = None
+
+
+@dataclass(frozen=True)
+class FrontEstimate(Record):
+    """An evaluated point of which none is better in all objectives by the model.
+
+    ``metrics`` has the prediction of each objective, and of other metrics; ``probability`` is that of being on the
+    front of all evaluated points, ``feasible_probability`` that of keeping all outcome constraints.
+    """
+
+    parameters: Parameters
+    metrics: Mapping[str, MetricPrediction]
+    probability: float
+    feasible_probability: float
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(Record):
+    """The best point by the model and by observation.
+
+    Going on will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None before
+    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed" (the
+    best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in time;
+    ask again) or "model_failed" (``study.info().model["error"]`` says why).
+
+    Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
+    "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
+
+    Several objectives have no best point, but a ``front``.
+    """
+
+    model: Estimate | None
+    observed: Best | None
+    gap: float | None
+    required_probability: float | None = None
+    reason: str | None = None
+    front: tuple[FrontEstimate, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Event(Record):
+    """An entry of the study's log."""
+
+    seq: int
+    kind: str
+    trial: int | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, repr=False)
+class RunReport(Record):
+    """The end of a run: how many trials it ``completed``, how many ``failed``, how many were ``stopped`` before their
+    last step, and the ``reason`` why it ended.
+
+    ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
+    "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
+    are handed out).
+    """
+
+    completed: int
+    failed: int
+    reason: str
+    recommendation: Recommendation
+    stopped: int = 0
+
+
+@dataclass(frozen=True)
+class Access(Record):
+    """Whose a study is, and with whom it is shared: "read" or "work" by user, of whom "*" is everybody.
+
+    A study without an owner is visible to administrators only, where the server asks for tokens.
+    """
+
+    owner: str | None
+    shared_with: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Link(Record):
+    """A token that reads one study: give it to whoever is to see the study. ``id`` is for taking it back."""
+
+    id: str
+    token: str = field(repr=False)
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Deletion(Record):
+    """A study in the trash, which ``purged_at`` deletes for good."""
+
+    deletion: int
+    study: str
+    owner: str | None
+    results: int
+    deleted_by: str | None
+    deleted_at: datetime
+    purged_at: datetime

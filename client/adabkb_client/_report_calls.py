@@ -1,0 +1,103 @@
+"""The calls by which trials report values before their end, one procedure each."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any, SupportsFloat, SupportsIndex
+
+from adabkb_client._calls import BATCH, Call, Listing, Param, Steps
+from adabkb_client._decoding import decode
+from adabkb_client._leased import Leased
+from adabkb_client._models import Answer, CurvePoint, Reported, Trial
+from adabkb_client._plain import WrongResult, finite
+from adabkb_client._trial_calls import TrialCalls
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
+
+log = logging.getLogger("adabkb_client")
+
+REPORT_PATIENCE = 5.0
+"""Seconds for which a report is repeated; the evaluation waits meanwhile."""
+
+
+class ReportCalls(TrialCalls):
+    """The calls of one study that concern the curves of its trials."""
+
+    def report(self, trial: Leased | Trial | int, step: SupportsIndex, value: SupportsFloat) -> Steps[Reported]:
+        """Report the value of a trial before its end, and renew its lease; the answer says whether to stop.
+
+        Sending it again changes nothing. A trial that is stopped needs no result: its worker ends it.
+
+        Args:
+            trial: the trial, or its number (then its current attempt is meant).
+            step: number of steps done so far; 0 is before the first. It must be larger than the one reported before.
+            value: the result that the trial would have if it ended at this step; a finite number.
+
+        Raises:
+            ValueError: the value is not finite, or the trial is another study's.
+            TypeError: the step is no whole number, or the value no number.
+            Invalid: the step is larger than ``max_steps``, or smaller than the one reported before.
+            Conflict: this attempt has reported another value at the step, does not hold the trial any more, or the
+                trial is over.
+        """
+        return self.report_many(trial, [(step, value)])
+
+    def report_many(
+        self, trial: Leased | Trial | int, reports: Sequence[tuple[SupportsIndex, SupportsFloat]]
+    ) -> Steps[Reported]:
+        """Report several values of a trial at once, each with its step: see ``report``. All are stored, or none."""
+        reference = self._reference(trial)
+        body = {"reports": [report_of(step, value) for step, value in reports]}
+        path = f"{self._path}/trials/{reference.pop('trial')}/reports"
+        call = Call("POST", path, {**reference, **body}, key=None)  # to repeat it changes nothing anyway
+        answer: Reported = self._decode(Reported, (yield call))
+        return answer
+
+    def deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> Steps[bool]:
+        """Send what a leased trial has to report, and return whether it is to stop.
+
+        Reports that cannot be delivered wait in memory, and are sent with the next one.
+
+        Raises:
+            Invalid, Conflict: as ``report``.
+        """
+        was_away = bool(trial.unsent)
+        trial.unsent += told
+        reference = self._reference(trial)
+        path = f"{self._path}/trials/{reference.pop('trial')}/reports"
+        while trial.unsent and not trial.should_stop():
+            body = {**reference, "reports": trial.unsent[:BATCH]}
+            call = Call("POST", path, body, key=None, retry_for=0.0 if was_away else REPORT_PATIENCE)
+            try:
+                answer: Reported = self._decode(Reported, (yield call))
+            except (ConnectionFailed, Unavailable) as error:
+                if not was_away:
+                    log.warning("trial %d of study %r: reports wait for the server: %s", trial.number, self.id, error)
+                return False
+            except AdaBKBError:
+                trial.unsent.clear()
+                raise
+            del trial.unsent[:BATCH]
+            if answer.stop:
+                log.info("trial %d of study %r is stopped: %s", trial.number, self.id, answer.reason)
+                trial.outcome = Answer(answer.study, answer.trial)
+        return trial.should_stop()
+
+    def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> Listing[CurvePoint]:
+        """Yield what an attempt of a trial has reported, by step; the current attempt if none is given."""
+        params: dict[str, Param] = {"attempt": attempt}
+        path = f"{self._path}/trials/{self._reference(trial)['trial']}/reports"
+        return Listing(path, lambda report: decode(CurvePoint, report), params)
+
+
+def report_of(step: SupportsIndex, value: SupportsFloat) -> dict[str, Any]:
+    """Return a report as the wire has it.
+
+    Raises:
+        WrongResult: the step is no whole number, or the value no number.
+        ValueError: the value is not finite.
+    """
+    try:
+        number = index(step)
+    except TypeError:
+        raise WrongResult(f"step must be a whole number, not {step!r}") from None
+    return {"step": number, "value": finite("value", value, "; report a failed run with fail()")}

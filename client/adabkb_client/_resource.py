@@ -1,0 +1,176 @@
+"""The calls of a study, each of which blocks until it is answered; ``_study.py`` has what is built on them."""
+
+from collections.abc import Callable, Mapping
+from typing import Concatenate, ParamSpec, Self, TypeVar, overload
+
+from adabkb_client._calls import Listing, Steps, documented
+from adabkb_client._http.transport import Transport
+from adabkb_client._items import Items, as_it_is
+from adabkb_client._models import Parameters, Trial
+from adabkb_client._study_calls import StudyCalls
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def performed(
+    steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
+) -> Callable[Concatenate["StudyResource", P], T]:
+    """Make a method of a procedure, with its arguments and its docstring."""
+
+    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._transport.perform(steps(self._calls, *args, **kwargs))
+
+    documented(method, steps)
+    return method
+
+
+def listed(
+    listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
+) -> Callable[Concatenate["StudyResource", P], Items[T]]:
+    """Make a method of a list, the items of which are read when they are needed."""
+
+    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
+        return Items(listing(self._calls, *args, **kwargs), as_it_is, self._transport)
+
+    documented(method, listing, Items)
+    return method
+
+
+class StudyResource:
+    """The calls of one study."""
+
+    def __init__(self, transport: Transport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._calls = StudyCalls(study_id)
+
+    def __repr__(self) -> str:
+        return f"<Study {self.id!r}>"
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
+
+        Args:
+            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
+            retry_for: seconds for which a call is repeated; 0 tries once.
+            headers: sent beside those of the client.
+        """
+        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
+
+    info = performed(StudyCalls.info)
+    best = performed(StudyCalls.best)
+    update = performed(StudyCalls.update)
+    change_catalogue = performed(StudyCalls.change_catalogue)
+    pause = performed(StudyCalls.pause)
+    resume = performed(StudyCalls.resume)
+    delete = performed(StudyCalls.delete)
+
+    access = performed(StudyCalls.access)
+    share = performed(StudyCalls.share)
+    unshare = performed(StudyCalls.unshare)
+    give = performed(StudyCalls.give)
+    link = performed(StudyCalls.link)
+    unlink = performed(StudyCalls.unlink)
+
+    observe = performed(StudyCalls.observe)
+    add_result = performed(StudyCalls.add_result)
+    observe_many = performed(StudyCalls.observe_many)
+    fail = performed(StudyCalls.fail)
+    heartbeat = performed(StudyCalls.heartbeat)
+    release = performed(StudyCalls.release)
+    _settle = performed(StudyCalls.settle)
+    report = performed(StudyCalls.report)
+    report_many = performed(StudyCalls.report_many)
+    _deliver_reports = performed(StudyCalls.deliver_reports)
+    curve = listed(StudyCalls.curve)
+    retry = performed(StudyCalls.retry)
+    retry_failed = performed(StudyCalls.retry_failed)
+    annotate = performed(StudyCalls.annotate)
+    queue = performed(StudyCalls.queue)
+    repeat = performed(StudyCalls.repeat)
+    trials = listed(StudyCalls.trials)
+    why = performed(StudyCalls.why)
+
+    observations = listed(StudyCalls.observations)
+    correct = performed(StudyCalls.correct)
+    exclude = performed(StudyCalls.exclude)
+    include = performed(StudyCalls.include)
+    import_results = performed(StudyCalls.import_results)
+    recommendation = performed(StudyCalls.recommendation)
+    front = performed(StudyCalls.front)
+    predict = performed(StudyCalls.predict)
+    importance = performed(StudyCalls.importance)
+    validation = performed(StudyCalls.validation)
+    assessment = performed(StudyCalls.assessment)
+    slice = performed(StudyCalls.slice)
+
+    model = performed(StudyCalls.model)
+    tree = listed(StudyCalls.tree)
+    partition = listed(StudyCalls.partition)
+    dictionary = listed(StudyCalls.dictionary)
+    events = listed(StudyCalls.events)
+    export = performed(StudyCalls.export)
+    export_excel = performed(StudyCalls.export_excel)
+
+    @overload
+    def suggest(
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Trial: ...
+    @overload
+    def suggest(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    def suggest(
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Trial | list[Trial]:
+        """Lease a trial or, with ``count``, a list of up to so many.
+
+        Args:
+            count: how many; None for a single trial instead of a list.
+            worker: a name to recognise this worker by; host and process if not given.
+            lease_seconds: for how long; the study's default if not given.
+            fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
+            context: the values that the context parameters have now, such as ``{"humidity": 0.4}``: all of them, if the
+                study has any.
+            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
+
+        Raises:
+            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
+                hold parameters fixed.
+            StudyComplete: there is none and there will be none.
+            NoTrialAvailable: there is none at the moment, or was none for so long.
+        """
+        number = 1 if count is None else count
+        steps = self._calls.suggest(
+            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+        )
+        trials = self._transport.perform(steps)
+        return trials[0] if count is None else trials

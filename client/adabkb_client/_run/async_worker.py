@@ -1,0 +1,165 @@
+"""Runs an async function over the trials of a study, in several tasks of one event loop."""
+
+import asyncio
+import inspect
+import signal
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from adabkb_client._async_lease import AsyncLeasedTrial
+from adabkb_client._async_resource import AsyncStudyResource
+from adabkb_client._leased import stop_seconds
+from adabkb_client._models import Answer, RunReport, Trial
+from adabkb_client._plain import WrongResult
+from adabkb_client._run.evaluation import AsyncObjective, Evaluation
+from adabkb_client._run.options import Options
+from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.result import Expected, Result
+from adabkb_client._run.run_state import RunState, stoppable
+from adabkb_client._run.work_loop import work
+from adabkb_client.errors import AdaBKBError
+
+T = TypeVar("T")
+
+
+async def run(study: AsyncStudyResource, function: AsyncObjective, options: Options) -> RunReport:
+    """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
+    info = await study.info()
+    evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
+    conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
+    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
+    over = asyncio.Event()
+    with (
+        Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown,
+        _exit_on_sigterm(),
+    ):
+        state = RunState(study.id, options, shown, over)
+        io = _IO(study, evaluation, state, over)
+        with stoppable(state):  # the tasks inherit it
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(options.workers):
+                    tasks.create_task(_work(state, io))
+    if state.error:
+        raise state.error
+    return state.report(await study.recommendation())
+
+
+async def _work(state: RunState, io: "_IO") -> None:
+    try:
+        await work(state, io)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
+        state.fail(error)
+
+
+class _IO:
+    """The ``WorkerIO`` of the tasks, whose calls await."""
+
+    def __init__(self, study: AsyncStudyResource, evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
+        self._study = study
+        self._evaluation = evaluation
+        self._state = state
+        self._over = over
+        self._asking = asyncio.Lock()
+        self._calling_back = asyncio.Lock()
+
+    async def lease(self, wait: float) -> AsyncLeasedTrial | None:
+        async with self._asking:
+            if not self._state.may_take():
+                return None
+            options = self._state.options
+            handed_out = self._study.suggest(
+                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
+            )
+            asked = asyncio.create_task(handed_out)
+            try:
+                trial = await asyncio.shield(asked)
+            except asyncio.CancelledError:  # the server may be handing out a trial at this moment
+                with suppress(AdaBKBError, TimeoutError):
+                    await self._study.release(await asyncio.wait_for(asked, stop_seconds()))
+                raise
+            self._state.took()
+            return AsyncLeasedTrial(self._study, trial)
+
+    async def release(self, trial: AsyncLeasedTrial) -> None:
+        await trial.release()
+
+    def kept(self, trial: AsyncLeasedTrial) -> AsyncLeasedTrial:
+        return trial
+
+    async def evaluate(self, trial: AsyncLeasedTrial) -> Result | Answer:
+        begun = self._evaluation.begin(trial)
+        if not inspect.isawaitable(begun):
+            raise WrongResult(
+                f"the function must be an async one (async def), and what it returned, {begun!r}, cannot be awaited. "
+                "Study.run() of Client calls one that blocks"
+            )
+        return self._evaluation.result(await _own(begun), trial)
+
+    async def observe(self, trial: AsyncLeasedTrial, result: Result) -> None:
+        await trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
+
+    async def fail(self, trial: AsyncLeasedTrial, reason: str) -> None:
+        await trial.fail(reason)
+
+    async def call_back(self, trial: Trial) -> None:
+        async with self._calling_back:
+            for callback in self._state.options.callbacks:
+                called = callback(self._study, trial)
+                if inspect.isawaitable(called):
+                    await _own(called)
+
+    async def active(self) -> list[Trial]:
+        return [trial async for trial in self._study.trials("active")]
+
+    async def wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+
+
+async def _own(awaitable: Awaitable[T]) -> T:
+    """Await something of the program's.
+
+    Raises:
+        RuntimeError: it was cancelled by something else than the end of this task, which would go unnoticed: a task
+            that ends by CancelledError is taken to be cancelled itself.
+    """
+    try:
+        return await awaitable
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("what the function awaited was cancelled, and the run was not") from error
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM cancel the block, so that leases are given back, and then end the program.
+
+    As in the blocking client, only in the main thread, and if the program has no handler of its own.
+    """
+    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
+
+    def cancel() -> None:
+        received.append(signal.SIGTERM)
+        if task is not None:
+            task.cancel()
+
+    try:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            raise RuntimeError("it has another handler")
+        loop.add_signal_handler(signal.SIGTERM, cancel)
+    except (NotImplementedError, RuntimeError, ValueError):  # ValueError: it is not the main thread
+        yield
+        return
+    try:
+        yield
+    except asyncio.CancelledError:
+        if received:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -1,0 +1,194 @@
+"""Evaluates the trials of a run on a cluster, while this process keeps the leases and reports."""
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from time import monotonic
+from types import ModuleType
+from typing import Any
+
+from adabkb_client._lease import LeasedTrial
+from adabkb_client._leased import Leased
+from adabkb_client._models import Answer
+from adabkb_client._plain import WrongFunction
+from adabkb_client._run.evaluation import Evaluation
+from adabkb_client._run.processes import Reply, reply_to
+from adabkb_client._run.result import Result
+from adabkb_client.errors import WorkerLost
+
+log = logging.getLogger("adabkb_client")
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at whether an evaluation has begun, and at whether the run is over."""
+STALL_SECONDS = 30.0
+"""Seconds without any evaluation before a run counts as stalled. A worker of a cluster may take some to start."""
+
+
+class StallDetector:
+    """Watches the evaluations of one run on a cluster. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._under_way: set[Hashable] = set()
+        self._since = monotonic()
+        self._told = False
+        self._lock = threading.Lock()
+
+    def note(self, task: Hashable, *, is_evaluated: bool) -> None:
+        """Note whether a task is being evaluated now."""
+        with self._lock:
+            if is_evaluated:
+                self._under_way.add(task)
+                self._told = False
+            elif task in self._under_way:
+                self._under_way.discard(task)
+                self._since = monotonic()
+
+    def due(self, submitted: float) -> float | None:
+        """Return the seconds for which the run has been stalled, if it is time to warn: once, until it goes on.
+
+        Args:
+            submitted: when the task that asks was submitted, by the monotonic clock.
+        """
+        with self._lock:
+            seconds = monotonic() - max(self._since, submitted)
+            if self._told or self._under_way or seconds < STALL_SECONDS:
+                return None
+            self._told = True
+            return seconds
+
+
+class Cluster(ABC):
+    """Evaluates like ``Evaluation``, somewhere else. Any number of threads may call it.
+
+    Args:
+        name: of the engine, for errors.
+        pickler: the engine's own cloudpickle. It sends functions and exceptions that the main script defines, too.
+        evaluation: what to call there.
+        resources: of one evaluation, in the words of the engine.
+
+    Raises:
+        TypeError: the function cannot be pickled.
+    """
+
+    def __init__(self, name: str, pickler: ModuleType, evaluation: Evaluation, resources: Mapping[str, Any]) -> None:
+        self._name = name
+        self._pickler = pickler
+        self._needs_study = evaluation.pass_trial
+        try:
+            self._function: bytes = pickler.dumps(evaluation)
+        except Exception as error:
+            raise WrongFunction(
+                f"engine={name!r} needs a function that can be pickled, and this one cannot be "
+                f"({type(error).__name__}: {error}). Open files, locks and connections inside the function."
+            ) from None
+        self._resources = dict(resources)
+        self._tasks: set[Any] = set()
+        self._cancelled = False
+        self._lock = threading.Lock()
+        self._stall = StallDetector()
+
+    def __call__(self, trial: LeasedTrial, is_over: Callable[[], bool]) -> Result | Answer:
+        """Evaluate a trial: see ``Evaluation``. It is given back if the run is over before its evaluation has begun.
+
+        Raises:
+            WorkerLost: its process or its node was lost.
+            SystemExit: ``cancel`` has ended it.
+        """
+        # The study, with its address and token, goes along only if the function is to have it.
+        sent = self._pickler.dumps(trial if self._needs_study else Leased(trial.trial))
+        with self._lock:
+            if self._cancelled:
+                raise SystemExit("the run is over")
+            task = self._submit(sent)
+            self._tasks.add(task)
+        try:
+            pickled = self._awaited(task, trial, is_over)
+            reply: Reply = None if pickled is None else self._pickler.loads(pickled)
+        except Exception as error:  # of the cluster; those of the function are replies
+            if self._cancelled:
+                raise SystemExit("the run is over") from None
+            raise WorkerLost(f"{self._name} lost the evaluation of trial {trial.number}: {error}") from error
+        finally:
+            with self._lock:
+                self._tasks.discard(task)
+            self._stall.note(task, is_evaluated=False)
+        if isinstance(reply, BaseException):
+            raise reply
+        return trial.release() if reply is None else reply
+
+    def _awaited(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
+        """Wait for the pickled reply; None if the run is over before the evaluation has begun."""
+        submitted = monotonic()
+        while (pickled := self._reply(task, LOOK_EVERY)) is None:
+            is_evaluated = self._is_evaluated(task)
+            self._stall.note(task, is_evaluated=is_evaluated)
+            if is_evaluated:
+                continue
+            if seconds := self._stall.due(submitted):
+                self._tell(trial, seconds)
+            if is_over():
+                self._stop(task)
+                return None
+        return pickled
+
+    def _tell(self, trial: Leased, seconds: float) -> None:
+        log.warning(
+            "trial %d waits for %s, which has evaluated nothing of this run for %.0f s. One evaluation needs %s. %s. "
+            "The lease is kept, and the run goes on as soon as there is a place. A timeout of the run bounds the wait.",
+            trial.number,
+            self._name.title(),
+            seconds,
+            self._resources or "one processor",
+            self._described(),
+        )
+
+    def cancel(self) -> None:
+        """Cancel what is under way, and start nothing more."""
+        with self._lock:
+            self._cancelled = True
+            tasks = list(self._tasks)
+        for task in tasks:
+            with suppress(Exception):  # a cluster that is gone evaluates nothing either
+                self._stop(task)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the cluster as it was found."""
+
+    @abstractmethod
+    def _submit(self, trial: bytes) -> Any:
+        """Start the evaluation of a pickled trial, and return the engine's handle of it."""
+
+    @abstractmethod
+    def _reply(self, task: Any, seconds: float) -> bytes | None:
+        """Wait for the pickled reply, or for the beginning of the evaluation, for so many seconds at most."""
+
+    @abstractmethod
+    def _is_evaluated(self, task: Any) -> bool:
+        """Whether a worker of the cluster has the task."""
+
+    @abstractmethod
+    def _described(self) -> str:
+        """Return in words what the cluster has."""
+
+    @abstractmethod
+    def _stop(self, task: Any) -> None:
+        """End the evaluation at once."""
+
+
+def evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
+    """Evaluate a trial in a process of the cluster, and return the pickled reply."""
+    try:
+        evaluation, leased = pickler.loads(function), pickler.loads(trial)
+    except Exception as error:
+        return bytes(
+            pickler.dumps(
+                ImportError(
+                    f"a worker of the cluster cannot load the function ({type(error).__name__}: {error}). Its modules "
+                    "must be installed where it is evaluated, in the same versions as here."
+                )
+            )
+        )
+    return bytes(pickler.dumps(reply_to(evaluation, leased, pickler)))

@@ -1,0 +1,96 @@
+"""One evaluation of the objective: how the function is called."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
+
+from adabkb_client._leased import OPTUNAS, Leased, for_optuna
+from adabkb_client._models import Answer
+from adabkb_client._plain import WrongFunction, WrongResult
+from adabkb_client._run.frames import place_of
+from adabkb_client._run.result import Expected, Result, as_result
+
+Returned = SupportsFloat | Mapping[str, Any] | None
+"""The value, or a dict of the fields of ``Result``. None if the function has reported an outcome of the trial itself.
+Of a trial that was stopped, anything."""
+Objective = Callable[..., Returned]
+"""Takes the parameters by name, or the trial."""
+AsyncObjective = Callable[..., Awaitable[Returned]]
+"""The same, to be awaited."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Calls the function with the parameters by name or, with ``pass_trial``, with the leased trial."""
+
+    function: Objective | AsyncObjective
+    pass_trial: bool
+    expected: Expected
+
+    def __call__(self, trial: Leased) -> Result | Answer:
+        """Return the function's result for a trial, or the outcome that the function has reported itself.
+
+        Raises:
+            WrongResult: what it returned is no result of the study.
+            NotFinite: the number is infinite or NaN.
+            BaseException: what the function raised.
+        """
+        return self.result(self.begin(trial), trial)
+
+    def begin(self, trial: Leased) -> Any:
+        """Call the function. What an async function returns is yet to be awaited."""
+        return self.function(trial) if self.pass_trial else self.function(**trial.parameters)
+
+    def result(self, returned: Any, trial: Leased) -> Result | Answer:
+        """Return what the function has returned as a result. Raises as above."""
+        if trial.outcome is not None and (returned is None or trial.should_stop()):
+            return trial.outcome
+        return self.result_of(returned)
+
+    def result_of(self, returned: Any) -> Result:
+        """Return what the function has returned as a result, whatever the trial. Raises as above."""
+        try:
+            return as_result(returned, self.expected)
+        except WrongResult as wrong:
+            raise WrongResult(f"{place_of(self.function)}{wrong}") from None
+
+    def check(self, names: Sequence[str], conditional: Collection[str] = (), *, has_trials: bool = True) -> None:
+        """Refuse a function that cannot be called so, before any trial is handed out.
+
+        Args:
+            names: of the parameters.
+            conditional: those of them that a trial may be without.
+            has_trials: whether a function may take the trial instead, by ``pass_trial``.
+
+        Raises:
+            TypeError: it does not take the study's parameters by name, or the trial.
+        """
+        try:
+            signature = inspect.signature(self.function, follow_wrapped=False)
+        except ValueError:  # a builtin function may have none
+            return
+        try:
+            if self.pass_trial:
+                signature.bind(None)
+            else:
+                signature.bind(**dict.fromkeys(names))
+                signature.bind(**dict.fromkeys(name for name in names if name not in conditional))
+        except TypeError as error:
+            given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
+            if conditional and not self.pass_trial:
+                given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
+            remedy = "change that"
+            if has_trials:
+                other = "leave out pass_trial" if self.pass_trial else "pass_trial=True"
+                called = "the parameters" if self.pass_trial else "the trial"
+                remedy = f"change that, or {other} to have it called with {called}"
+                if self._is_for_optuna():
+                    remedy = for_optuna()
+            raise WrongFunction(
+                f"{self.expected.of} calls the function with {given}, but it takes {signature}: {error}; {remedy}"
+            ) from None
+
+    def _is_for_optuna(self) -> bool:
+        names: tuple[str, ...] = getattr(getattr(self.function, "__code__", None), "co_names", ())
+        return any(name.startswith(OPTUNAS) for name in names)

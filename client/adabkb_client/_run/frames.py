@@ -1,0 +1,50 @@
+"""Where an error comes from in the user's own code: the frames of this client only hide that."""
+
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable
+from types import CodeType, TracebackType
+from typing import Any
+
+from adabkb_client._plain import NotFinite, WrongFunction, WrongResult
+from adabkb_client.errors import AdaBKBError
+
+OURS = ("adabkb_client", "adabkb_integrations")
+TRACEBACK = "Traceback (most recent call last)"
+"""What the note begins with that an error of another process brings along: see ``formatted``."""
+
+
+def own_frames(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an error from the first frame on that is not of this client; None if all are."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frames = frames.tb_next
+    return frames
+
+
+def shortened(error: BaseException) -> BaseException:
+    """Return an error with the user's own frames alone. One that is unforeseen in this client keeps the client's."""
+    frames = own_frames(error)
+    notes = getattr(error, "__notes__", ())
+    is_of_another_process = any(note.startswith(TRACEBACK) for note in notes)
+    is_foreseen = is_of_another_process or isinstance(error, AdaBKBError | NotFinite | WrongFunction | WrongResult)
+    return error if frames is None and not is_foreseen else error.with_traceback(frames)
+
+
+def formatted(error: BaseException) -> str:
+    """Return an error as Python prints it, with the user's own frames alone."""
+    return "".join(traceback.format_exception(type(error), error, own_frames(error))).rstrip()
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Return the file, the number and the text of a function's first line as a traceback shows them, and a line's end.
+
+    Nothing if it has no code in Python.
+    """
+    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
+    if not isinstance(code, CodeType):
+        return ""
+    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    shown = f"    {line}\n" if line else ""
+    return f'File "{code.co_filename}", line {code.co_firstlineno}, in {code.co_qualname}\n{shown}'

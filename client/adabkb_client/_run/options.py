@@ -1,0 +1,68 @@
+"""How a run is to go: what ``Study.run`` and ``AsyncStudy.run`` take."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client._models import Parameters, Trial
+from adabkb_client._run.engines import ENGINES
+
+Context = Parameters | Callable[[], Parameters] | None
+"""Values of context parameters, or what returns them as they are now."""
+Callback = Callable[[Any, Trial], object]
+"""Takes the study and a trial that this run has just finished."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: see ``Study.run``."""
+
+    n_trials: int | None
+    timeout: float | None
+    workers: int
+    callbacks: Sequence[Callback]
+    catch: type[Exception] | tuple[type[Exception], ...]
+    pass_trial: bool
+    max_failures: int
+    progress: bool
+    lease_seconds: float
+    fixed: Parameters | None
+    processes: bool = False
+    engine: str | None = None
+    resources: Mapping[str, Any] | None = None
+    context: Context = None
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, not {self.workers}")
+        if self.n_trials is not None and self.n_trials < 1:
+            raise ValueError(f"n_trials must be at least 1, or None for no limit, not {self.n_trials}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
+        if not isinstance(self.processes, bool):
+            raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
+        self._check_engine()
+        check_catch(self.catch)
+
+    def known(self) -> Parameters | None:
+        """Return the context as it is now."""
+        return self.context() if callable(self.context) else self.context
+
+    def _check_engine(self) -> None:
+        if self.engine not in (None, *ENGINES):
+            raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, or None, not {self.engine!r}")
+        if self.engine is not None and self.processes:
+            raise ValueError(f"processes=True and engine={self.engine!r} exclude each other: leave one of them out")
+        if self.engine is None and self.resources is not None:
+            raise ValueError(f"resources needs engine={' or engine='.join(map(repr, ENGINES))}: no other run has any")
+
+
+def check_catch(catch: Any) -> None:
+    """Refuse what ``except`` would not take.
+
+    Raises:
+        TypeError: it is no class of exceptions, nor a tuple of them.
+    """
+    kinds = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise TypeError(f"catch must be a class of exceptions or a tuple of them, not {catch!r}")

@@ -1,0 +1,132 @@
+"""The progress of a run: a bar in a terminal or notebook, and one line of the log for each result."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from adabkb_client._bar import bar
+from adabkb_client._leased import this_worker
+from adabkb_client._models import StudySummary, Trial
+from adabkb_client.errors import NoTrialAvailable
+
+log = logging.getLogger("adabkb_client")
+
+LOOK_EVERY = 30.0
+"""Seconds between two looks at whom a run waits for."""
+
+
+class Standing(NamedTuple):
+    """How far a study is: trials that are finished, those of them that failed, and the best value so far, of a result
+    that keeps all outcome constraints."""
+
+    finished: int
+    failed: int
+    best: float | None
+
+    @classmethod
+    def of(cls, study: StudySummary) -> Self:
+        """Return how far a study on a server is."""
+        counts = study.counts
+        finished = counts.completed + counts.failed + counts.stopped
+        best = None if study.best is None or study.best.feasible is False else study.best.value
+        return cls(finished, counts.failed, best)
+
+
+class Progress:
+    """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block.
+
+    Args:
+        name: of the study.
+        budget: its trials, None if there is no limit.
+        standing: how far it is before the run.
+        visible: False shows nothing; the log is written in any case.
+    """
+
+    def __init__(self, name: str, budget: int | None, standing: Standing, *, visible: bool) -> None:
+        self._budget = budget
+        self._visible = visible
+        self._said = ""
+        self._looked = -LOOK_EVERY
+        self._looking = threading.Lock()
+        self._open = ExitStack()
+        self._bar = bar(name, "trial", budget, visible=visible)
+        self.show(standing)
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(self._bar)
+        if self._visible and self._bar.disable:
+            self._open.enter_context(_lines_on_standard_error())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def show(self, standing: Standing) -> None:
+        """Show how far the study is."""
+        self._bar.n = standing.finished
+        self._bar.set_postfix(best=_best(standing), failed=standing.failed)
+
+    def result(
+        self, number: int, value: float | None, standing: Standing, metrics: Mapping[str, float] | None = None
+    ) -> None:
+        """Show the result of a trial, and how far the study is after it; of several objectives, all metrics."""
+        self.show(standing)
+        total = "" if self._budget is None else f"/{self._budget}"
+        if value is None:
+            told = ", ".join(f"{name} {each:.6g}" for name, each in (metrics or {}).items())
+            log.info("trial %d: %s, %d%s", number, told, standing.finished, total)
+        else:
+            log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
+
+    def is_due(self) -> bool:
+        """Whether it is time for another look at whom the run waits for. Only one of several threads is told so."""
+        with self._looking:
+            if time.monotonic() < self._looked + LOOK_EVERY:
+                return False
+            self._looked = time.monotonic()
+            return True
+
+    def waiting(self, none: NoTrialAvailable, active: Sequence[Trial]) -> None:
+        """Say what the run waits for: somebody who paused the study, or workers that hold trials."""
+        said = f"waiting: {none}" if none.reason == "paused" else _holders(active)
+        if said and said != self._said:
+            log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
+        self._said = said
+
+
+@contextmanager
+def _lines_on_standard_error() -> Iterator[None]:
+    """Print the client's log inside the block, unless the program has set up logging: from INFO on, or from the level
+    that the program has given the logger."""
+    if log.hasHandlers():
+        yield
+        return
+    handler, level = logging.StreamHandler(), log.level
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    log.addHandler(handler)
+    log.setLevel(level or logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def _holders(active: Sequence[Trial]) -> str:
+    this = this_worker()  # it evaluates them itself
+    holders = [
+        f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
+        for trial in active
+        if trial.leased_until and trial.worker != this
+    ]
+    return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
+
+
+def _best(standing: Standing) -> str:
+    return "none" if standing.best is None else f"{standing.best:.6g}"

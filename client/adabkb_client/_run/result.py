@@ -1,0 +1,123 @@
+"""What a function returns as the result of a trial, and what a study takes."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from adabkb_client._models import Metrics, StudyInfo
+from adabkb_client._plain import WrongResult, finite, finite_metrics, shown
+
+SHOWN = 0.1
+"""The number in examples of results."""
+
+
+class Result(NamedTuple):
+    """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
+    and there is no value."""
+
+    value: float | None = None
+    std_error: float | None = None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The result that a study takes of each trial.
+
+    Args:
+        of: who takes it, for errors, such as "study 's'".
+        has_value: False if the study has several objectives, which are metrics.
+        metrics: their names.
+        optional: those of them that a result may lack.
+    """
+
+    of: str
+    has_value: bool = True
+    metrics: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    @classmethod
+    def by(cls, study: StudyInfo) -> Self:
+        """Return what a study takes."""
+        metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
+        optional = ("cost",) if study.cost == "measured" else ()
+        return cls(f"study {study.id!r}", not study.objectives, metrics, optional)
+
+    @property
+    def example(self) -> str:
+        """A result that fits, as JSON and Python write it."""
+        metrics = [name for name in self.metrics if name not in self.optional]
+        if not metrics:
+            return f"{SHOWN}"
+        value = {"value": SHOWN} if self.has_value else {}
+        return json.dumps({**value, "metrics": dict.fromkeys(metrics, SHOWN)}, ensure_ascii=False)
+
+    def mistake_of(self, result: Result) -> str | None:
+        """Return what is wrong with a result, to be read after "it" or "which"; None if it fits."""
+        told = result.metrics or {}
+        missing = [name for name in self.metrics if name not in told and name not in self.optional]
+        unknown = [name for name in (*told, *(result.std_errors or ())) if name not in self.metrics]
+        if self.has_value and result.value is None:
+            return "has no value"
+        if not self.has_value and result.value is not None:
+            return f"has a value, while {self.of} has several objectives, which are metrics"
+        if missing:
+            return f"lacks {_named(missing)}"
+        if unknown and not self.metrics:
+            return f"has metrics, while {self.of} has none (a study gets them by create_study(..., metrics=[...]))"
+        return f"has {_named(unknown)}, which {self.of} does not have" if unknown else None
+
+
+def as_result(returned: Any, expected: Expected) -> Result:
+    """Return what a function has returned as a result.
+
+    Raises:
+        WrongResult: it is no number, no dict of a result, or not what the study takes.
+        NotFinite: a number is infinite or NaN.
+    """
+    parts = _split(returned, expected)
+    try:
+        result = Result(
+            finite("value", parts["value"], "; raise an exception if there is no result") if "value" in parts else None,
+            None if parts.get("std_error") is None else finite("std_error", parts["std_error"]),
+            finite_metrics("metrics", parts.get("metrics")),
+            finite_metrics("std_errors", parts.get("std_errors")),
+        )
+    except WrongResult as wrong:
+        raise WrongResult(f"{wrong}. {_remedy(expected)}") from None
+    mistake = expected.mistake_of(result)
+    if mistake is not None:
+        raise WrongResult(f"the function returned {shown(returned)}, which {mistake}. {_remedy(expected)}")
+    return result
+
+
+def _split(returned: Any, expected: Expected) -> Mapping[str, Any]:
+    if isinstance(returned, tuple):
+        std_error = '{"value": 0.1, "std_error": 0.01}'
+        raise WrongResult(
+            f"the function returned {shown(returned)}, and a tuple does not say what its numbers are. "
+            f"{_remedy(expected)}"
+            + (
+                f" A value with its standard error is {std_error}."
+                if expected.has_value and not expected.metrics
+                else ""
+            )
+        )
+    if not isinstance(returned, Mapping):
+        return {"value": returned}
+    if not returned.keys() & {"value", "metrics"} or not returned.keys() <= set(Result._fields):
+        raise WrongResult(
+            f"the function returned a dict with the keys {', '.join(map(repr, returned)) or 'none'}; those of a result "
+            f"are {', '.join(map(repr, Result._fields))}. {_remedy(expected)}"
+        )
+    return returned
+
+
+def _remedy(expected: Expected) -> str:
+    return f"For {expected.of} return a result such as {expected.example}."
+
+
+def _named(metrics: list[str]) -> str:
+    return f"the metric{'s' * (len(metrics) > 1)} {', '.join(map(repr, dict.fromkeys(metrics)))}"

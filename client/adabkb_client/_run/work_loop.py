@@ -1,0 +1,142 @@
+"""What a worker does with one trial after the other until the run is over: written once, for threads and for tasks.
+
+All that takes time is in a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
+``blocking`` can run the same coroutines in a thread.
+"""
+
+from collections.abc import Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Protocol, TypeVar
+
+from adabkb_client._leased import MISTAKES, MISTAKES_AT_FIRST, Leased, in_words
+from adabkb_client._models import Answer, Trial
+from adabkb_client._run.result import Result
+from adabkb_client._run.run_state import FINISHED, RunState
+from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete, WorkerLost
+
+WAIT_SECONDS = 5.0
+"""For which the server waits for a trial. A thread that asks cannot be interrupted: the end of a run, such as by
+Ctrl-C, takes so long at most."""
+
+T = TypeVar("T")
+L = TypeVar("L", bound=Leased)
+
+
+class WorkerIO(Protocol[L]):
+    """How a worker does what takes time."""
+
+    async def lease(self, wait: float) -> L | None:
+        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
+
+    async def release(self, trial: L) -> None:
+        """Give a trial back."""
+
+    def kept(self, trial: L) -> AbstractAsyncContextManager[object]:
+        """Return a block in which the lease is renewed, and whose end settles the trial."""
+
+    async def evaluate(self, trial: L) -> Result | Answer:
+        """Call the function."""
+
+    async def observe(self, trial: L, result: Result) -> None:
+        """Report a result."""
+
+    async def fail(self, trial: L, reason: str) -> None:
+        """Report a failure."""
+
+    async def call_back(self, trial: Trial) -> None:
+        """Call the callbacks, one at a time."""
+
+    async def active(self) -> Sequence[Trial]:
+        """Return the trials that are with workers."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait, but no longer than the run goes on."""
+
+
+async def work(state: RunState, io: WorkerIO[L]) -> None:
+    """Evaluate one trial after the other until the study, or the run, is over."""
+    wait = 0.0
+    while state.may_take():
+        try:
+            trial = await io.lease(wait)
+        except StudyComplete as end:
+            state.end(end.reason)
+        except NoTrialAvailable as none:
+            if none.reason == "fixed_exhausted" and not callable(state.options.context):
+                state.end(none.reason)
+                return
+            await _wait(state, io, none, has_waited=bool(wait))
+            wait = min(WAIT_SECONDS, state.remaining)
+        else:
+            wait = 0.0
+            if trial is None:
+                return
+            await _handle(state, io, trial)
+
+
+async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
+    """Wait until the study is asked again. That is now if the server is to wait next, or has done so."""
+    seconds = state.pause(none)
+    if state.progress.is_due():
+        state.progress.waiting(none, [] if none.reason == "paused" else await io.active())
+    if has_waited:
+        await io.wait(seconds)
+
+
+async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
+    if state.is_over:  # since the request
+        await io.release(trial)
+        return
+    try:
+        async with io.kept(trial):
+            await _evaluate(state, io, trial)
+    except Exception as error:
+        state.judge(trial, error)
+    if trial.outcome is not None:
+        finished = trial.outcome.trial
+        if finished is not None and finished.state in FINISHED:
+            await io.call_back(finished)
+        state.conclude(trial.outcome)
+
+
+async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
+    """Evaluate a trial and report it. After a mistake of the program it is given back, and so costs nothing."""
+    try:
+        await _report(state, io, trial)
+    except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
+        if not trial.settled:
+            if state.is_mistake(error):
+                with suppress(Conflict):  # another worker has the trial
+                    await io.release(trial)
+            else:
+                await io.fail(trial, in_words(error))
+        raise
+
+
+async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
+    try:
+        result = await io.evaluate(trial)
+    except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply
+        raise
+    except state.options.catch as error:
+        if trial.should_stop():  # the function may end by any exception then
+            state.count(trial.outcome)
+            return
+        await io.fail(trial, in_words(error))
+        state.caught(trial, error)
+    else:
+        if isinstance(result, Answer):  # the function, perhaps in a process, has reported it
+            trial.outcome = result
+        else:
+            await io.observe(trial, result)
+        state.count(trial.outcome)
+
+
+def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, because whatever it awaits blocks instead."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("it has suspended")

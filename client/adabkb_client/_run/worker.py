@@ -1,0 +1,194 @@
+"""Runs a function over the trials of a study, in threads; each may evaluate in a process of its own or on a cluster."""
+
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from adabkb_client._lease import LeasedTrial, exit_on_sigterm
+from adabkb_client._leased import stop_seconds
+from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
+from adabkb_client._resource import StudyResource
+from adabkb_client._run.cluster import Cluster
+from adabkb_client._run.engines import connected
+from adabkb_client._run.evaluation import Evaluation, Objective
+from adabkb_client._run.options import Options
+from adabkb_client._run.processes import WorkerProcess
+from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.result import Expected, Result
+from adabkb_client._run.run_state import RunState, stoppable
+from adabkb_client._run.work_loop import blocking, work
+from adabkb_client.errors import AdaBKBError
+
+log = logging.getLogger("adabkb_client")
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at whether a signal has come. The system may give it to any thread, and then a wait of the
+main thread, in which signals are handled, goes on."""
+
+
+def run(study: StudyResource, function: Objective, options: Options) -> RunReport:
+    """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
+    info = study.info()
+    evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
+    conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
+    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
+    if options.engine is None:
+        return _run(study, evaluation, options, info)
+    cluster = connected(options.engine, evaluation, options.resources or {})
+    try:
+        return _run(study, cluster, options, info)
+    finally:
+        cluster.close()
+
+
+def _run(study: StudyResource, evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
+    over = threading.Event()
+    with Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown:
+        state = RunState(study.id, options, shown, over)
+        crew = _Crew(study, evaluation, state, over)
+        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
+        with stoppable(state), exit_on_sigterm():  # for handlers of signals, which are called in this thread
+            try:
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    while thread.is_alive():
+                        thread.join(LOOK_EVERY)
+            except BaseException:  # Ctrl-C, SIGTERM
+                crew.abandon()
+                raise
+    if state.error:
+        raise state.error
+    return state.report(study.recommendation())
+
+
+class _Crew:
+    """What the worker threads share; ``_lock`` guards what changes."""
+
+    def __init__(
+        self, study: StudyResource, evaluation: Evaluation | Cluster, state: RunState, over: threading.Event
+    ) -> None:
+        self.study = study
+        self.state = state
+        self.over = over
+        self.calling_back = threading.Lock()
+        self._evaluation = evaluation
+        self._leased: set[LeasedTrial] = set()
+        self._processes: list[WorkerProcess] = []
+        self._abandoned = False
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none in between."""
+
+    def work(self) -> None:
+        """Evaluate one trial after the other until the study, or the run, is over."""
+        with stoppable(self.state):
+            try:
+                if isinstance(self._evaluation, Cluster):
+                    evaluate = partial(self._evaluation, is_over=lambda: self.state.is_over)
+                    blocking(work(self.state, _IO(self, evaluate)))
+                elif self.state.options.processes:
+                    self._work_in_a_process(self._evaluation)
+                else:
+                    blocking(work(self.state, _IO(self, self._evaluation)))
+            except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
+                self.state.fail(error)
+
+    def _work_in_a_process(self, evaluation: Evaluation) -> None:
+        process = WorkerProcess(evaluation, self.study)
+        with self._lock:
+            self._processes.append(process)
+            if self._abandoned:
+                process.kill()
+        try:
+            blocking(work(self.state, _IO(self, process)))
+        finally:
+            process.close()
+
+    def lease(self, wait: float) -> LeasedTrial | None:
+        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
+        with self._asking:
+            if not self.state.may_take():
+                return None
+            options = self.state.options
+            handed_out = self.study.suggest(
+                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
+            )
+            trial = LeasedTrial(self.study, handed_out)
+            self.state.took()
+            with self._lock:
+                self._leased.add(trial)
+        return trial
+
+    def forget(self, trial: LeasedTrial) -> None:
+        """Note that a trial is settled."""
+        with self._lock:
+            self._leased.discard(trial)
+
+    def abandon(self) -> None:
+        """Give all trials back.
+
+        A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
+        processes are ended, and evaluations on a cluster are cancelled.
+        """
+        self._abandoned = True
+        self.over.set()
+        if self._asking.acquire(timeout=stop_seconds()):
+            self._asking.release()
+        with self._lock:
+            leased = list(self._leased)
+            processes = list(self._processes)
+        for trial in leased:
+            try:
+                trial.release()
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r not released: %s", trial.number, self.study.id, error)
+        for process in processes:
+            process.kill()
+        if isinstance(self._evaluation, Cluster):
+            self._evaluation.cancel()
+
+
+class _IO:
+    """The ``WorkerIO`` of a thread, whose calls block."""
+
+    def __init__(self, crew: _Crew, evaluate: Callable[[LeasedTrial], Result | Answer]) -> None:
+        self._crew = crew
+        self._evaluate = evaluate
+
+    async def lease(self, wait: float) -> LeasedTrial | None:
+        return self._crew.lease(wait)
+
+    async def release(self, trial: LeasedTrial) -> None:
+        trial.release()
+        self._crew.forget(trial)
+
+    @asynccontextmanager
+    async def kept(self, trial: LeasedTrial) -> AsyncIterator[None]:
+        try:
+            with trial:
+                yield
+        finally:
+            self._crew.forget(trial)
+
+    async def evaluate(self, trial: LeasedTrial) -> Result | Answer:
+        return self._evaluate(trial)
+
+    async def observe(self, trial: LeasedTrial, result: Result) -> None:
+        trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
+
+    async def fail(self, trial: LeasedTrial, reason: str) -> None:
+        trial.fail(reason)
+
+    async def call_back(self, trial: Trial) -> None:
+        with self._crew.calling_back:
+            for callback in self._crew.state.options.callbacks:
+                callback(self._crew.study, trial)
+
+    async def active(self) -> list[Trial]:
+        return list(self._crew.study.trials("active"))
+
+    async def wait(self, seconds: float) -> None:
+        self._crew.over.wait(seconds)

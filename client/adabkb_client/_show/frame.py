@@ -1,0 +1,91 @@
+"""The table of a study's trials and results, with the columns and rows of the server's CSV (``export("csv")``)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adabkb_client._models import Observation, StudyInfo, Trial
+from adabkb_client._show.columns import pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+FIRST = ("trial", "state")
+"""Columns before those of the parameters."""
+RESULT = ("value", "std_error")
+"""Columns between those of the parameters and those of the metrics."""
+LAST = (
+    "reason",
+    "worker",
+    "attempt",
+    "origin",
+    "started_at",
+    "finished_at",
+    "duration_seconds",
+    "observation",
+    "observed_at",
+    "excluded",
+    "outside",
+)
+"""Columns after those of the metrics."""
+KINDS = {
+    **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
+    **dict.fromkeys(("excluded", "outside"), "boolean"),
+    **dict.fromkeys(("reason", "worker", "origin"), "object"),
+    **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
+    **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
+}
+"""Types of pandas for columns that have empty cells."""
+
+
+def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
+    """Return the frame of a study: see ``Study.to_frame``."""
+    told = list(rows(trials, observations))
+    found: pd.DataFrame = pandas("to_frame()").DataFrame(told, columns=columns(study)).astype(KINDS)
+    return found
+
+
+def columns(study: StudyInfo) -> list[str]:
+    """Return the columns of a study's table in order."""
+    metrics = [*(each["metric"] for each in study.objectives), *study.metrics]
+    measured = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in metrics]
+    return [*FIRST, *(f"parameters.{each['name']}" for each in study.parameters), *RESULT, *measured, *LAST]
+
+
+def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterator[Row]:
+    """Yield the trials by number, then the results at points that nobody suggested.
+
+    A trial without a result has one row, and one with several results (replicates of several attempts) a row for each.
+    Results that were stored after the trials were read are left out.
+    """
+    results: dict[int | None, list[Observation]] = {}
+    for observation in observations:
+        results.setdefault(observation.trial, []).append(observation)
+    for trial in trials:
+        told = results.get(trial.number, ()) if trial.state == "completed" else ()
+        yield from (_of_trial(trial, result) | _of_result(result) for result in told)
+        if not told:
+            yield _of_trial(trial, None) | _point(trial.parameters)
+    yield from ({"state": "completed"} | _of_result(result) for result in results.get(None, ()))
+
+
+def _of_trial(trial: Trial, result: Observation | None) -> Row:
+    """What is known of a trial, and of its last attempt unless the result is one of an earlier attempt."""
+    row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
+    if result is None or result.attempt == trial.attempt:
+        row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
+        if trial.started_at is not None and trial.finished_at is not None:
+            row["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+    return {"trial": trial.number, **row}
+
+
+def _of_result(result: Observation) -> Row:
+    row = {name: getattr(result, name) for name in (*RESULT, "attempt", "observed_at", "excluded", "outside")}
+    for field in ("metrics", "std_errors"):
+        row |= {f"{field}.{name}": number for name, number in (getattr(result, field) or {}).items()}
+    return {**row, "observation": result.seq, **_point(result.parameters)}
+
+
+def _point(parameters: Mapping[str, Any]) -> Row:
+    return {f"parameters.{name}": value for name, value in parameters.items()}

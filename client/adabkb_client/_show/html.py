@@ -1,0 +1,159 @@
+"""What a notebook shows of a study, of lists and of recommendations, as HTML. All text is escaped."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from typing import Any
+
+from adabkb_client._analysis import Assessment, Importance
+from adabkb_client._importing.report import ImportReport
+from adabkb_client._models import Estimate, Recommendation, StudyInfo
+from adabkb_client._record import Record, page
+from adabkb_client._show.columns import LONGEST, cells, changes, choice
+
+LITERALLY = "tex2jax_ignore mathjax_ignore"
+"""The classes by which notebooks leave dollars alone; else a pair of them is a formula."""
+
+
+@page.register
+def study(info: StudyInfo) -> str:
+    """Return what a study is, and how far it has come."""
+    counts, best = info.counts, info.best
+    reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
+    budget = "" if info.trial_budget is None else f" of {info.trial_budget}"
+    rows: list[Sequence[Any]] = [
+        ("direction", info.direction or _objectives(info)),
+        ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
+        (
+            "best",
+            ("no result yet" if not info.objectives else "see front()") if best is None else _in_unit(info, best.value),
+        ),
+    ]
+    if best is not None and best.feasible is False:
+        rows[-1] = (
+            "best",
+            f"none keeps all outcome constraints; beyond them least: {_in_words(best.violations or {})}",
+        )
+    rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
+    rows += [] if best is None else [("at", _in_words(best.parameters))]
+    rows += [] if info.gap is None else [("gap", _in_unit(info, info.gap))]
+    space = table(
+        ["parameter", "kind", ""],
+        [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
+    )
+    return f"<b>Study {escape(info.id)}</b>: {_text(info.state + reason)}{table([], rows)}{space}"
+
+
+@page.register
+def record(found: Record) -> str:
+    """Return the fields of a record, one a row."""
+    shown = [each.name for each in fields(found) if each.repr]  # type: ignore[arg-type]
+    return f"<b>{type(found).__name__}</b>{table([], [(name, _brief(getattr(found, name))) for name in shown])}"
+
+
+@page.register
+def assessment(found: Assessment) -> str:
+    """Return its sentences, one a row, with the warnings last."""
+    return table([], [(sentence,) for sentence in found.sentences])
+
+
+@page.register
+def imported(found: ImportReport) -> str:
+    """Return what an import has come to, as its text has it."""
+    return f"<pre>{escape(str(found))}</pre>"
+
+
+def _brief(value: Any) -> Any:
+    """A field's value: values by name and lists of numbers in words, others as they are."""
+    return _in_words(value) if isinstance(value, Mapping) else value
+
+
+def _in_unit(info: StudyInfo, number: float) -> float | str:
+    unit = info.quantities.get("value", {}).get("unit")
+    return f"{number:.6g} {unit}" if unit else number
+
+
+def _objectives(info: StudyInfo) -> str:
+    return ", ".join(f"{each['direction']} {each['metric']}" for each in info.objectives)
+
+
+@page.register
+def recommendation(found: Recommendation) -> str:
+    """Return the best points, one a row."""
+    estimate, observed = found.model, found.observed
+    if found.front:
+        return records(found.front, is_all=True)
+    if found.reason == "context_needed":
+        return "The best point depends on the context: recommendation(context={...})."
+    if observed is None and estimate is None:
+        return "There is no recommendation before the first result."
+    names = list(dict.fromkeys(name for each in (observed, estimate) if each is not None for name in each.parameters))
+    rows = [] if observed is None else [("observed", observed.value, *_in_columns(observed.parameters, names))]
+    if estimate is not None:
+        rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
+    if found.reason == "nothing_feasible":
+        return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
+    if estimate is not None and estimate.changes is not None:
+        changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
+        return table(["", "value", *names], rows) + changed
+    gap = "" if found.gap is None else f"Going on will probably gain less than {found.gap:.4g} (gap)."
+    return table(["", "value", *names], rows) + gap
+
+
+@page.register
+def importance(found: Importance) -> str:
+    """Return the importances with their standard errors, the largest first."""
+    if found.reason is not None:
+        return escape(repr(found))
+    rows = [
+        (
+            each.name,
+            f"{each.first_order:.2f} ± {each.first_order_error:.2f}",
+            f"{each.total:.2f} ± {each.total_error:.2f}",
+        )
+        for each in sorted(found.parameters, key=lambda each: -each.total)
+    ]
+    return f"Importance by {found.results} results{table(['parameter', 'alone', 'with others'], rows)}"
+
+
+def records(items: Sequence[Any], *, is_all: bool) -> str:
+    """Return records of one kind, one a row; parameters have columns of their own."""
+    if not items:
+        return "There are none."
+    rows = [cells(each) for each in items]
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    more = "" if is_all else f"The first {len(items)}; there are more."
+    return table(header, [[row.get(name) for name in header] for row in rows]) + more
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table."""
+    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(value)}</td>' for value in row)}</tr>" for row in rows)
+    start = f"<thead><tr>{head}</tr></thead>" if header else ""
+    return f'<table class="{LITERALLY}">{start}<tbody>{body}</tbody></table>'
+
+
+def _text(value: Any) -> str:
+    """A value, escaped and not too long."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def _in_words(values: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
+    )
+
+
+def _in_columns(parameters: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
+    """The values of a point in columns of these names; none where a parameter is inactive."""
+    return (choice(parameters[name]) if name in parameters else None for name in names)
+
+
+def _with_error(estimate: Estimate) -> str:
+    return f"{estimate.mean:.6g} ± {estimate.std:.2g}"
+
+
+def _without(parameter: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in parameter.items() if name not in names and value is not None}

@@ -1,0 +1,181 @@
+"""What a console shows of a study, of lists and of results, as one line each. ``html.py`` is the same for notebooks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
+from adabkb_client._models import (
+    Answer,
+    Best,
+    Estimate,
+    Event,
+    Observation,
+    Recommendation,
+    RunReport,
+    StudySummary,
+    Trial,
+)
+from adabkb_client._record import line
+from adabkb_client._show.columns import LONGEST, cells, changes
+
+
+@line.register
+def study(summary: StudySummary) -> str:
+    """Return how far a study is, in one line."""
+    counts, budget = summary.counts, getattr(summary, "trial_budget", None)
+    reason = "" if summary.reason in (None, summary.state) else f" ({summary.reason})"
+    of = "" if budget is None else f" of {budget}"
+    others = {name: getattr(counts, name) for name in ("active", "failed", "stopped")}
+    more = "".join(f", {count} {name}" for name, count in others.items() if count)
+    unit = getattr(summary, "quantities", {}).get("value", {}).get("unit")
+    found = "" if summary.best is None else f", {_at(summary.best, unit)}"
+    return f"<Study {summary.id!r}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
+
+
+@line.register
+def best(found: Best) -> str:
+    """Return the best result in one line."""
+    trial = "" if found.trial is None else f", trial {found.trial}"
+    return f"<{_at(found)}{trial}>"
+
+
+@line.register
+def report(of_run: RunReport) -> str:
+    """Return what a run has come to in one line."""
+    stopped = f", {of_run.stopped} stopped" if of_run.stopped else ""
+    observed = of_run.recommendation.observed
+    found = "" if observed is None else f", {_at(observed)}"
+    return f"<Run: {of_run.completed} completed, {of_run.failed} failed{stopped}, ended by {of_run.reason!r}{found}>"
+
+
+@line.register
+def recommendation(found: Recommendation) -> str:
+    """Return the best points in a few lines."""
+    if found.front:
+        return f"<Recommendation: {len(found.front)} points on the front by the model>"
+    lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
+    lines += [] if found.observed is None else [f"observed {_at(found.observed)}"]
+    lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]
+    reason = "" if found.reason is None else f" ({found.reason})"
+    return f"<Recommendation{reason}: {'; '.join(lines) or 'none yet'}>"
+
+
+@line.register
+def assessment(found: Assessment) -> str:
+    """Return its first sentence, and how many warnings there are."""
+    warnings = f", {len(found.checks)} warning{'s' * (len(found.checks) != 1)}" if found.checks else ""
+    return f"<Assessment of {found.results} results: {found.standing}{warnings}>"
+
+
+@line.register
+def validation(found: Validation) -> str:
+    """Return how well results are predicted, in one line."""
+    if found.inside is None or found.error is None or found.error_of_median is None:
+        return f"<Validation: none ({found.reason}), {found.results} results>"
+    return (
+        f"<Validation of {len(found.items)} results: {found.inside:.0%} in their 90% intervals, "
+        f"error {found.error:.3g}, of the median {found.error_of_median:.3g}>"
+    )
+
+
+@line.register
+def importance(found: Importance) -> str:
+    """Return the total importances in one line, the largest first."""
+    if found.reason is not None:
+        return f"<Importance: none ({found.reason}), {found.results} results>"
+    ranked = sorted(found.parameters, key=lambda each: -each.total)
+    return f"<Importance by {found.results} results: {', '.join(f'{each.name} {each.total:.2f}' for each in ranked)}>"
+
+
+@line.register
+def slice_(found: Slice) -> str:
+    """Return what a slice is along, in one line."""
+    along = ", ".join(f"{len(axis.values)} values of {axis.name}" for axis in found.axes)
+    at = f" at {point(found.at)}" if found.at else ""
+    return f"<Slice by {found.results} results: {along}{at}>"
+
+
+@line.register
+def front(found: Front) -> str:
+    """Return the sizes of a front in one line."""
+    volume = "" if found.hypervolume is None else f", hypervolume {found.hypervolume:.6g}"
+    points = f"{len(found.observed)} points, {len(found.model)} by the model"
+    return f"<Front of {', '.join(each.metric for each in found.objectives)}: {points}{volume}>"
+
+
+@line.register
+def trial(found: Trial) -> str:
+    """Return a trial in one line."""
+    said = {"completed": _result(found.value, found.metrics), "failed": found.reason, "active": found.worker}
+    more = said.get(found.state)
+    state = f"{found.state} ({more})" if more else found.state
+    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}>"
+
+
+@line.register
+def observation(found: Observation) -> str:
+    """Return a result in one line."""
+    of = "" if found.trial is None else f" of trial {found.trial}"
+    marks = "".join(f", {word}" for word in ("excluded", "outside") if getattr(found, word))
+    error = "" if found.std_error is None else f" ± {found.std_error:.2g}"
+    result = _result(found.value, found.metrics)
+    return f"<Observation {found.seq}{of}: {result}{error} at {point(found.parameters)}{marks}>"
+
+
+@line.register
+def answer(found: Answer) -> str:
+    """Return what a change has come to in one line."""
+    return " ".join(repr(each) for each in (found.trial, found.observation, found.study) if each is not None)
+
+
+@line.register
+def event(found: Event) -> str:
+    """Return an entry of the log in one line."""
+    of = "" if found.trial is None else f" trial {found.trial}"
+    return f"<Event {found.seq}: {found.kind}{of}, {found.created_at:%Y-%m-%d %H:%M:%S}>"
+
+
+def records(items: Sequence[Any], *, is_all: bool) -> str:
+    """Return records of one kind, one a row; parameters have columns of their own."""
+    if not items:
+        return "There are none."
+    rows = [cells(each) for each in items]
+    header = list(dict.fromkeys(name for row in rows for name, value in row.items() if value is not None))
+    more = "" if is_all else f"\nThe first {len(items)}; there are more."
+    return table(header, [[_shown(row.get(name)) for name in header] for row in rows]) + more
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below a header, as columns of text."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _at(found: Best, unit: str | None = None) -> str:
+    word = "best" if found.feasible is not False else "none feasible, nearest"
+    metrics = f" ({point(found.metrics)})" if found.metrics else ""
+    value = f"{found.value:.6g} {unit}" if unit else f"{found.value:.6g}"
+    return f"{word} {value}{metrics} at {point(found.parameters)}"
+
+
+def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
+    told = "" if value is None else f"{value:.6g}"
+    measured = point(metrics or {})
+    return f"{told} ({measured})" if told and measured else told or measured
+
+
+def _estimate(found: Estimate) -> str:
+    changed = "" if found.changes is None else f", which changes {changes(found.changes)}"
+    return f"{found.mean:.6g} ± {found.std:.2g} at {point(found.parameters)}{changed}"
+
+
+def point(values: Mapping[str, Any]) -> str:
+    """Return values by name in one line."""
+    return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
+
+
+def _shown(value: Any) -> str:
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,224 @@
+"""A study: its calls, and methods built on them that evaluate it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+from adabkb_client._lease import LeasedTrial, exit_on_sigterm
+from adabkb_client._leased import LEASE_SECONDS
+from adabkb_client._models import Parameters, RunReport
+from adabkb_client._resource import StudyResource
+from adabkb_client._run import run_state, worker
+from adabkb_client._run.evaluation import Objective
+from adabkb_client._run.frames import shortened
+from adabkb_client._run.options import Callback, Context, Options
+from adabkb_client._show import frame, html
+from adabkb_client.errors import AdaBKBError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adabkb_client.plots import Plots
+
+
+class Study(StudyResource):
+    """A study on the server. The object has no state of its own, so many processes may work on one study."""
+
+    @contextmanager
+    def trial(
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Iterator[LeasedTrial]:
+        """Lease a trial for the block, and renew the lease until its end.
+
+        An exception fails the trial with its text; KeyboardInterrupt, SIGTERM (in the main thread of a
+        program without a handler of its own) and mistakes of the program (ImportError, NameError, SyntaxError, a
+        result that is not one of the study) give it back. The exception propagates in each case.
+
+        Args:
+            lease_seconds: how long the trial stays with this process after a sign of life. A thread gives these
+                signs; code that holds the interpreter's lock for longer than that needs a longer lease.
+            fixed: as in ``suggest``.
+            context: as in ``suggest``.
+            wait: as in ``suggest``.
+
+        Raises:
+            Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
+        """
+        with (
+            exit_on_sigterm(),
+            self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait) as leased,
+        ):
+            yield leased
+
+    def lease(
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> LeasedTrial:
+        """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
+
+        ``trial`` is built on it. Report the result with ``observe`` or ``fail`` in between, or give an exception to
+        ``close(error)``.
+
+        Args:
+            lease_seconds: as in ``trial``.
+            fixed: as in ``suggest``.
+            context: as in ``suggest``.
+            wait: as in ``suggest``.
+
+        Raises:
+            Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
+        """
+        trial = self.suggest(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
+        return LeasedTrial(self, trial)
+
+    def run(
+        self,
+        function: Objective,
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        workers: int = 1,
+        processes: bool = False,
+        engine: Literal["ray", "dask"] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        pass_trial: bool = False,
+        max_failures: int = 5,
+        progress: bool = True,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Context = None,
+    ) -> RunReport:
+        """Evaluate trials with a function until the study, or this run, is over.
+
+        Waits while somebody has paused the study, and while the last trials are with workers elsewhere. Results are
+        stored one by one, so a run can be interrupted and started again: it continues with the study.
+
+        Args:
+            function: called with the parameters by name, by ``workers`` workers at once; returns the value, or a dict
+                such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. An
+                exception fails the trial and is logged, unless it is a mistake of the program: see Raises.
+            n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
+            timeout: seconds after which this run takes no further trial; evaluations under way are finished, and trials
+                whose evaluation a cluster has not begun are given back. None is no limit.
+            workers: number of threads or processes that evaluate, or of evaluations on the cluster at once.
+            processes: evaluate in processes instead of threads, so that a function that holds the interpreter's lock
+                slows down nothing else, and one that crashes the interpreter fails only its trial: the process is
+                replaced. The function must be one that pickle can send, and a script must make this call below
+                ``if __name__ == "__main__":``.
+            engine: evaluate on a cluster: "ray" on the one that the program is connected to (``ray.init``) or that
+                RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
+                DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a process or
+                a node that is lost is given back, to be handed out again; it counts towards ``max_failures`` only.
+                A warning is logged when the cluster has evaluated nothing of the run for half a minute.
+            resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
+                ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
+            callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
+                one at a time, in the thread that reported it. An exception in a callback stops the run.
+            catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
+                if they are named. They neither count towards ``max_failures`` nor end a row of failures. The study
+                counts them like others: ``failure_limit`` of them in a row pause it.
+            pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters``,
+                ``number`` and ``attributes``.
+            max_failures: the run stops with the last error after so many failures in a row.
+            progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
+                (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
+            lease_seconds: as in ``trial``.
+            fixed: as in ``suggest``: this run takes only trials with these values. It is over, with the reason
+                "fixed_exhausted", when all points that have them are handed out.
+            context: the values of the study's context parameters, or a function that returns them and is called before
+                each request for a trial. A run with such a function goes on when all points of one context are handed
+                out.
+
+        Returns:
+            What this run did, why it ended, and the recommendation.
+
+        Raises:
+            TypeError: the function does not take the study's parameters (or the trial), returned something that is no
+                result of the study, or cannot be sent to a process.
+            ImportError, NameError, SyntaxError: the function raised it. After such a mistake of the program the run
+                stops at once, and its trial is given back instead of failed.
+            AttributeError, KeyError, TypeError, Invalid: the same, if this run has no result of the function yet. After
+                the first one they may be of a single point, so they fail their trial as others do.
+            WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
+            WorkerLost: the last of them was the loss of a process or a node of the cluster.
+            ConnectionError: ``engine`` found no cluster.
+            Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
+            NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``
+                makes it go on.
+            ConnectionFailed: the server stayed away for longer than the client's ``retry_for``.
+        """
+        options = Options(
+            n_trials,
+            timeout,
+            workers,
+            callbacks,
+            catch,
+            pass_trial,
+            max_failures,
+            progress,
+            lease_seconds,
+            fixed,
+            processes,
+            engine,
+            resources,
+            context,
+        )
+        try:
+            return worker.run(self, function, options)
+        except Exception as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
+
+    def stop(self) -> None:
+        """End the run that calls this, from a callback or from the function: it takes no further trial.
+
+        A handler of a signal may call it too, if the main thread has called ``run``. Evaluations under way are
+        finished, and the report's ``reason`` is "stopped".
+
+        Raises:
+            RuntimeError: no run calls this (a function in a worker process cannot end its run).
+        """
+        run_state.stop()
+
+    @property
+    def plot(self) -> "Plots":
+        """The figures of the study, such as ``study.plot.history()``: see ``Plots``.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        try:
+            from adabkb_client.plots import Plots  # noqa: PLC0415 (an optional dependency)
+        except ImportError as error:
+            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
+        return Plots(self)
+
+    def _repr_html_(self) -> str:
+        try:
+            return html.study(self._transport.perform(self._calls._glance()))
+        except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
+            return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
+
+        Each trial has a row, in whatever state it is; one with replicates has a row for each result. Results at points
+        that nobody suggested follow. ``duration_seconds`` is from the start of the attempt to its end. A cell that does
+        not apply is missing, such as the value of a failed trial.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        trials = list(self.trials())  # before the results, so that each of these has its trial
+        return frame.of_study(self.info(), trials, self.observations())

@@ -1,0 +1,301 @@
+"""The calls about the trials of a study, from the suggestion to the result, one procedure each."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from operator import index
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+
+from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
+from adabkb_client._decoding import decode
+from adabkb_client._leased import MISTAKES, Leased, in_words, stop_seconds, this_worker
+from adabkb_client._models import Answer, BatchItem, Parameters, Suggestions, Trial, TrialState
+from adabkb_client._plain import Numbers, WrongResult, as_text, finite, finite_metrics, point
+from adabkb_client.errors import (
+    AdaBKBError,
+    Conflict,
+    Invalid,
+    NoTrialAvailable,
+    StudyComplete,
+    WorkerDied,
+    WorkerLost,
+)
+
+log = logging.getLogger("adabkb_client")
+
+T = TypeVar("T")
+
+
+class TrialCalls:
+    """The calls of one study that concern its trials."""
+
+    def __init__(self, study_id: str) -> None:
+        self.id = study_id
+        self._path = study_path(study_id)
+
+    def suggest(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Steps[list[Trial]]:
+        """Lease up to so many trials.
+
+        Args:
+            count: how many.
+            worker: a name to recognise this worker by; host and process if not given.
+            lease_seconds: for how long; the study's default if not given.
+            fixed: values that some parameters are to have; the others are chosen.
+            context: the values that the context parameters have now: all of them, if the study has any.
+            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
+
+        Raises:
+            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
+                hold parameters fixed.
+            StudyComplete: there is none and there will be none.
+            NoTrialAvailable: there is none at the moment, or was none for so long.
+        """
+        body: dict[str, Any] = {"count": count, "worker": worker or this_worker()}
+        if lease_seconds is not None:
+            body["lease_seconds"] = lease_seconds
+        if fixed:
+            body["fixed"] = point(fixed)
+        if context:
+            body["context"] = point(context)
+        answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body, wait=wait)))
+        if not answer.trials:
+            nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
+            raise nothing(self.id, answer.reason, answer.retry_after)
+        return list(answer.trials)
+
+    def observe(
+        self,
+        trial: Leased | Trial | int,
+        value: SupportsFloat | None = None,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+    ) -> Steps[Answer]:
+        """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
+
+        Args:
+            trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
+                this is the block's result.
+            value: the objective; a finite number. Several objectives are among the metrics, and there is no value.
+            std_error: the standard error of ``value``, if known.
+            parameters: what was actually run, if that is not what was suggested.
+            metrics: every metric of the study by name.
+            std_errors: standard errors of metrics, where they are known.
+
+        Raises:
+            Invalid: the metrics are not the study's.
+            ValueError, TypeError: a number is not finite, or is none; or the trial is another study's.
+            Conflict: this attempt of the trial already has another value.
+            ResultKept: the server stayed away for longer than the client's ``retry_for``, or was away and then gave an
+                answer that neither stores nor refuses the result. The result is kept on disk, and is sent when a
+                client on this machine next reaches the server.
+        """
+        return self._settle(trial, {**result_of(value, std_error, metrics, std_errors), **_point(parameters)})
+
+    def add_result(
+        self,
+        parameters: Parameters,
+        value: SupportsFloat | None = None,
+        std_error: SupportsFloat | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+    ) -> Steps[Answer]:
+        """Report a result at a point that nobody suggested; it does not count towards the budget."""
+        return self._observe({**_point(parameters), **result_of(value, std_error, metrics, std_errors)})
+
+    def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
+        """Report many results in wire form, and return the outcome of each.
+
+        An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
+        With ``dry_run`` nothing is stored.
+
+        Raises:
+            TypeError: an item is no dict.
+        """
+        for position, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                example = '{"trial": 3, "value": 0.1}'
+                raise TypeError(f"items[{position}] must be a dict such as {example}, not {item!r}")
+        fates: list[BatchItem] = []
+        for start in range(0, len(items), BATCH):
+            fates += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
+        return fates
+
+    def fail(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
+        """Report that a trial cannot be evaluated; it is not handed out again."""
+        failure = {"status": "failed"}
+        return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
+
+    def heartbeat(self, trial: Leased | Trial | int) -> Steps[Answer]:
+        """Renew a trial's lease.
+
+        Raises:
+            Conflict: the lease is lost, because another worker holds the trial or it is finished.
+        """
+        return self._lease("heartbeat", trial)
+
+    def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
+        """Give a trial back unevaluated; it is the next to be handed out."""
+        return _noted(trial, (yield from self._lease("release", trial, stop_seconds())))
+
+    def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
+        """Report what the end of a block says of its trial, unless its outcome was reported before."""
+        if trial.settled:
+            return
+        if error is None:
+            log.warning("trial %d of study %r ended without a result", trial.number, self.id)
+            yield from self.fail(trial, "the evaluation ended without a result")
+        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied | WorkerLost):
+            return
+        elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WrongResult, Invalid, WorkerLost)):
+            yield from self.fail(trial, in_words(error))
+        else:
+            yield from self.release(trial)
+
+    def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
+        """Let a failed trial be handed out again, before any new point, at no cost to the budget.
+
+        Nothing changes if the trial is to be evaluated anyway. The log keeps the reason.
+
+        Raises:
+            Conflict: the trial has a result.
+        """
+        number = self._reference(trial)["trial"]
+        body = {} if reason is None else {"reason": reason}
+        return self._decode(Answer, (yield Call("POST", f"{self._path}/trials/{number}/retry", body)))
+
+    def retry_failed(self, reason: str | None = None) -> Steps[list[Trial]]:
+        """Let all failed trials be handed out again, and return them. A paused study also needs ``resume``."""
+        retried = []
+        for trial in (yield from self.trials("failed").all()):
+            with suppress(Conflict):  # a late result has completed it
+                yield from self.retry(trial, reason)
+                retried.append(trial)
+        return retried
+
+    def annotate(self, trial: Leased | Trial | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
+        """Set attributes of a trial, whatever state it is in. They are your own; the model has no part in them.
+
+        Args:
+            trial: the trial, or its number.
+            attributes: what JSON has a form for, by name. None removes an attribute, a dict is merged into one that
+                is there. A trial has up to 64, of 16,384 bytes together; a name has no colon.
+
+        Raises:
+            Invalid: they are too many or too large.
+            TypeError, ValueError: JSON has no form for a value.
+        """
+        number = self._reference(trial)["trial"]
+        body = {"attributes": dict(attributes)}
+        return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
+
+    def queue(self, parameters: Parameters) -> Steps[Trial]:
+        """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
+        return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", _point(parameters))))
+
+    def repeat(self, point: Leased | Trial | int | Parameters, times: int = 1) -> Steps[list[Trial]]:
+        """Queue a point again, to measure it once more or several times.
+
+        Args:
+            point: a trial or its number, for the point that its result is of; or parameters.
+            times: how many trials to queue there, 1 to 100. They are handed out before any suggestion, and each counts
+                towards the budget.
+
+        Raises:
+            Invalid: the point is not in the space.
+            StudyComplete: the study is complete, or its budget has no room for so many; none is queued.
+        """
+        which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
+        answer = yield Call("POST", f"{self._path}/trials/repeat", {**which, "times": times})
+        return [self._decode(Trial, each) for each in answer["trials"]]
+
+    def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Listing[Trial]:
+        """Yield the trials by number: all, or those in one state, or those that have all of some attributes."""
+        wanted = [f"{name}:{as_text(value)}" for name, value in (attributes or {}).items()]
+        params: dict[str, Param] = {"state": state, "attribute": wanted or None}
+        return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
+
+    def why(self, trial: Leased | Trial | int) -> Steps[dict[str, Any]]:
+        """Return what a trial was decided on, and all events about it, in wire form: see docs/http.md."""
+        document: dict[str, Any] = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
+        return document
+
+    def _decode(self, kind: type[T], document: Any) -> T:
+        return decode(kind, document, study_id=self.id)
+
+    def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any]) -> Steps[Answer]:
+        answer = yield from self._observe({**self._reference(trial), **fate}, _created_at(trial))
+        return _noted(trial, answer)
+
+    def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Steps[Answer]:
+        call = Call("POST", f"{self._path}/observe", body, tells_result=True, trial_created_at=created_at)
+        return self._decode(Answer, (yield call))
+
+    def _lease(self, verb: str, trial: Leased | Trial | int, retry_for: float | None = None) -> Steps[Answer]:
+        reference = self._reference(trial)
+        path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
+        return self._decode(Answer, (yield Call("POST", path, reference, retry_for=retry_for)))
+
+    def _reference(self, trial: Leased | Trial | int) -> dict[str, Any]:
+        """Name the trial, and the attempt if the lease is known."""
+        if isinstance(trial, SupportsIndex):  # numpy's integers too
+            return {"trial": index(trial)}
+        if isinstance(trial, Leased):
+            trial = trial.trial
+        if trial.study_id != self.id:
+            remedy = f"tell it to study {trial.study_id!r}"
+            raise ValueError(f"trial {trial.number} is of study {trial.study_id!r}, not of {self.id!r}: {remedy}")
+        return {"trial": trial.number, "attempt": trial.attempt}
+
+
+def _created_at(trial: Leased | Trial | int) -> datetime | None:
+    if isinstance(trial, Leased):
+        trial = trial.trial
+    return trial.created_at if isinstance(trial, Trial) else None
+
+
+def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:
+    """Let a leased trial know its outcome, so that its end reports nothing else."""
+    if isinstance(trial, Leased):
+        trial.outcome = answer
+    return answer
+
+
+def result_of(
+    value: SupportsFloat | None,
+    std_error: SupportsFloat | None,
+    metrics: Numbers | None = None,
+    std_errors: Numbers | None = None,
+) -> dict[str, Any]:
+    """Return a result as the wire has it.
+
+    Raises:
+        WrongResult: a part of it is no number.
+        ValueError: a part of it is not finite.
+    """
+    told: Any = value
+    result = {
+        "value": None if value is None and metrics else finite("value", told, "; report a failed run with fail()"),
+        "std_error": None if std_error is None else finite("std_error", std_error),
+        "metrics": finite_metrics("metrics", metrics),
+        "std_errors": finite_metrics("std_errors", std_errors),
+    }
+    return {name: part for name, part in result.items() if part is not None}
+
+
+def _point(parameters: Parameters | None) -> dict[str, Any]:
+    return {} if parameters is None else {"parameters": point(parameters)}

@@ -1,0 +1,374 @@
+"""What tools answer: short documents with the fields that an agent needs. A field without a value is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict  # up to Python 3.11, pydantic refuses that of typing
+
+from adabkb_client._analysis import Importance
+from adabkb_client._models import (
+    Answer,
+    Best,
+    MetricPrediction,
+    Prediction,
+    Recommendation,
+    StudyInfo,
+    StudySummary,
+    Trial,
+)
+from adabkb_client.mcp._refusals import no_trial
+
+
+class BestAnswer(TypedDict):
+    """The best result, or the nearest to the outcome constraints."""
+
+    value: float
+    parameters: dict[str, Any]
+    trial: NotRequired[int]
+    metrics: NotRequired[dict[str, float]]
+    feasible: NotRequired[bool]
+
+
+class StatusAnswer(TypedDict):
+    """How far a study is."""
+
+    study: str
+    state: str
+    reason: NotRequired[str]
+    completed: int
+    active: int
+    failed: int
+    best: NotRequired[BestAnswer]
+    gap: NotRequired[float]
+    waiting_for: str
+
+
+class InfoAnswer(StatusAnswer):
+    """A study with its definition."""
+
+    queued: int
+    released: int
+    expired: int
+    stopped: int
+    direction: NotRequired[str]
+    objectives: NotRequired[list[dict[str, Any]]]
+    parameters: list[dict[str, Any]]
+    constraints: NotRequired[list[str]]
+    mixtures: NotRequired[list[dict[str, Any]]]
+    metrics: NotRequired[list[str]]
+    outcome_constraints: NotRequired[list[dict[str, Any]]]
+    prior: NotRequired[dict[str, Any]]
+    budget: NotRequired[int | dict[str, float]]
+    stop: NotRequired[dict[str, Any]]
+    early_stopping: NotRequired[dict[str, Any]]
+    noise_std: NotRequired[float]
+    tolerance: NotRequired[float]
+    lease_seconds: float
+    no_gap_because: NotRequired[str]
+    model_error: NotRequired[str]
+    tags: NotRequired[dict[str, str]]
+
+
+class StudiesAnswer(TypedDict):
+    """A page of studies."""
+
+    studies: list[StatusAnswer]
+    next_cursor: NotRequired[str]
+
+
+class TrialAnswer(TypedDict):
+    """A trial."""
+
+    trial: int
+    state: str
+    parameters: dict[str, Any]
+    value: NotRequired[float]
+    metrics: NotRequired[dict[str, float]]
+    reason: NotRequired[str]
+    worker: NotRequired[str]
+    leased_until: NotRequired[str]
+    last_reported_step: NotRequired[int]
+    last_reported_value: NotRequired[float]
+
+
+class TrialsAnswer(TypedDict):
+    """A page of trials."""
+
+    trials: list[TrialAnswer]
+    next_cursor: NotRequired[str]
+
+
+class SuggestAnswer(TypedDict):
+    """Trials to evaluate, or why there is none."""
+
+    trials: list[TrialAnswer]
+    reason: NotRequired[str]
+    what_to_do: NotRequired[str]
+    retry_after_seconds: NotRequired[float]
+
+
+class ChangeAnswer(TypedDict):
+    """What became of a trial, and how far the study is."""
+
+    trial: NotRequired[TrialAnswer]
+    observation: NotRequired[int]
+    study: StatusAnswer
+
+
+class ReportAnswer(TypedDict):
+    """Whether to end the trial now."""
+
+    stop: bool
+    reason: NotRequired[str]
+    trial: TrialAnswer
+
+
+class PredictionAnswer(TypedDict):
+    """What the model predicts at a point: mean, standard deviation and confidence bounds."""
+
+    mean: NotRequired[float]
+    std: NotRequired[float]
+    lcb: NotRequired[float]
+    ucb: NotRequired[float]
+    metrics: NotRequired[dict[str, Any]]
+    feasible_probability: NotRequired[float]
+
+
+class EstimateAnswer(PredictionAnswer):
+    """A point with what the model predicts there."""
+
+    parameters: dict[str, Any]
+    probability: NotRequired[float]
+    changes: NotRequired[list[dict[str, Any]]]
+
+
+class PredictionsAnswer(TypedDict):
+    """Predictions in the order of the points."""
+
+    predictions: list[PredictionAnswer]
+
+
+class RecommendationAnswer(TypedDict):
+    """The best point by the model and by observation, or the front of several objectives."""
+
+    model: NotRequired[EstimateAnswer]
+    observed: NotRequired[BestAnswer]
+    front: NotRequired[list[EstimateAnswer]]
+    gap: NotRequired[float]
+    reason: NotRequired[str]
+
+
+class WhyAnswer(TypedDict):
+    """Why a trial was suggested."""
+
+    trial: TrialAnswer
+    why: str
+    results_used: NotRequired[int]
+    expected_improvement: NotRequired[float]
+
+
+class ParameterImportanceAnswer(TypedDict):
+    """Shares of the variance between 0 and 1, with standard errors."""
+
+    name: str
+    alone: float
+    alone_error: float
+    total: float
+    total_error: float
+
+
+class ImportanceAnswer(TypedDict):
+    """The parameters, the most important first."""
+
+    results: int
+    parameters: list[ParameterImportanceAnswer]
+    reason: NotRequired[str]
+
+
+def some(**fields: Any) -> Any:
+    """Return the fields that have a value: neither null nor empty."""
+    return {name: value for name, value in fields.items() if not _is_nothing(value)}
+
+
+def best(found: Best | None) -> BestAnswer | None:
+    """Return the best result."""
+    if found is None:
+        return None
+    answer: BestAnswer = some(
+        value=found.value,
+        parameters=dict(found.parameters),
+        trial=found.trial,
+        metrics=found.metrics,
+        feasible=found.feasible,
+    )
+    return answer
+
+
+def status(study: StudySummary) -> StatusAnswer:
+    """Return how far a study is."""
+    counts = study.counts
+    answer: StatusAnswer = some(
+        study=study.id,
+        state=study.state,
+        reason=study.reason,
+        completed=counts.completed,
+        active=counts.active,
+        failed=counts.failed,
+        best=best(study.best),
+        gap=study.gap,
+        waiting_for=_waiting_for(study),
+    )
+    return answer
+
+
+def info(study: StudyInfo) -> InfoAnswer:
+    """Return a study with its definition."""
+    counts = study.counts
+    definition = some(
+        queued=counts.queued,
+        released=counts.released,
+        expired=counts.expired,
+        stopped=counts.stopped,
+        direction=study.direction,
+        objectives=list(study.objectives),
+        constraints=list(study.constraints),
+        mixtures=list(study.mixtures),
+        metrics=list(study.metrics),
+        outcome_constraints=list(study.outcome_constraints),
+        prior=study.prior,
+        budget=study.budget,
+        stop=study.stop,
+        early_stopping=study.early_stopping,
+        noise_std=study.noise_std,
+        tolerance=study.tolerance,
+        lease_seconds=study.lease_seconds,
+        no_gap_because=study.model.get("reason") if study.gap is None else None,
+        model_error=study.model.get("error"),
+        tags=study.tags,
+    )
+    answer: Any = {**status(study), **definition, "parameters": list(study.parameters)}
+    found: InfoAnswer = answer
+    return found
+
+
+def trial(found: Trial) -> TrialAnswer:
+    """Return a trial."""
+    is_leased = found.state == "active"
+    answer: TrialAnswer = some(
+        trial=found.number,
+        state=found.state,
+        parameters=dict(found.parameters),
+        value=found.value,
+        metrics=found.metrics,
+        reason=found.reason,
+        worker=found.worker if is_leased else None,
+        leased_until=found.leased_until.isoformat() if is_leased and found.leased_until else None,
+        last_reported_step=None if found.curve is None else found.curve.step,
+        last_reported_value=None if found.curve is None else found.curve.value,
+    )
+    return answer
+
+
+def change(answer: Answer) -> ChangeAnswer:
+    """Return what became of a trial or of a result, and how far the study is."""
+    found: ChangeAnswer = some(
+        trial=None if answer.trial is None else trial(answer.trial),
+        observation=None if answer.observation is None else answer.observation.seq,
+        study=status(answer.study),
+    )
+    return found
+
+
+def prediction(found: Prediction) -> PredictionAnswer:
+    """Return what the model predicts."""
+    answer: PredictionAnswer = some(
+        mean=found.mean,
+        std=found.std,
+        lcb=found.lcb,
+        ucb=found.ucb,
+        metrics=_metrics(found.metrics),
+        feasible_probability=found.feasible_probability,
+    )
+    return answer
+
+
+def recommendation(found: Recommendation) -> RecommendationAnswer:
+    """Return the best points."""
+    model = found.model
+    answer: RecommendationAnswer = some(
+        model=None
+        if model is None
+        else some(
+            parameters=dict(model.parameters),
+            mean=model.mean,
+            std=model.std,
+            metrics=_metrics(model.metrics),
+            feasible_probability=model.feasible_probability,
+            changes=None if model.changes is None else [dict(vars(each)) for each in model.changes],
+        ),
+        observed=best(found.observed),
+        front=[
+            some(
+                parameters=dict(each.parameters),
+                metrics=_metrics(each.metrics),
+                probability=each.probability,
+                feasible_probability=each.feasible_probability,
+            )
+            for each in found.front
+        ],
+        gap=found.gap,
+        reason=found.reason,
+    )
+    return answer
+
+
+def why(found: Trial, decision: Mapping[str, Any] | None) -> WhyAnswer:
+    """Return why a trial was suggested."""
+    told = decision or {"in_words": "A user queued this point."}
+    answer: WhyAnswer = some(
+        trial=trial(found),
+        why=told["in_words"],
+        results_used=told.get("results"),
+        expected_improvement=told.get("gain"),
+    )
+    return answer
+
+
+def importance(found: Importance) -> ImportanceAnswer:
+    """Return the importances, the largest first."""
+    parameters: list[ParameterImportanceAnswer] = [
+        {
+            "name": each.name,
+            "alone": each.first_order,
+            "alone_error": each.first_order_error,
+            "total": each.total,
+            "total_error": each.total_error,
+        }
+        for each in sorted(found.parameters, key=lambda each: -each.total)
+    ]
+    answer: ImportanceAnswer = {"results": found.results, "parameters": parameters}
+    if found.reason is not None:
+        answer["reason"] = found.reason
+    return answer
+
+
+def _waiting_for(study: StudySummary) -> str:
+    active = study.counts.active
+    awaited = f"the results of {active} active trial{'s' if active != 1 else ''}"
+    if study.state == "complete":
+        return "nothing, it is complete"
+    if study.state == "paused":
+        return no_trial(study.reason or "paused")
+    if study.reason is not None and active:
+        return f"{awaited}; it hands out no other trial ({study.reason})"
+    return awaited if active else "a call of suggest"
+
+
+def _metrics(found: Mapping[str, MetricPrediction] | None) -> dict[str, PredictionAnswer] | None:
+    return None if found is None else {name: some(**vars(each)) for name, each in found.items()}
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, list | dict | tuple | str) and not value)

@@ -1,0 +1,252 @@
+"""The tools that change something, named as the methods of the client."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._calls import Steps
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client.errors import NoTrialAvailable
+from adabkb_client.mcp import _answers as answers
+from adabkb_client.mcp import _definition as definition
+from adabkb_client.mcp._keys import key_of, keyed
+from adabkb_client.mcp._refusals import no_trial
+from adabkb_client.mcp._values import (
+    Key,
+    Metrics,
+    Number,
+    Point,
+    Result,
+    StdError,
+    StdErrors,
+    StudyId,
+    TrialNumber,
+)
+
+T = TypeVar("T")
+
+LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
+Reason = Annotated[str, Field(max_length=1000, description="what went wrong, for people and for the log")]
+AnyContext = Context[Any, Any]
+
+
+class Changing:
+    """Tools that change studies. Each call names its study; nothing is remembered from call to call."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create_study(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        parameters: Annotated[
+            dict[str, definition.Parameter], Field(min_length=1, description="the search space, by parameter")
+        ],
+        direction: Annotated[
+            Literal["minimize", "maximize"] | None, Field(description="required, unless there are objectives")
+        ] = None,
+        objectives: Annotated[
+            list[definition.Objective] | None,
+            Field(min_length=2, max_length=4, description="two to four in place of direction"),
+        ] = None,
+        metrics: Annotated[
+            list[str] | None, Field(description="what each result measures beside its value, by name")
+        ] = None,
+        outcome_constraints: Annotated[
+            list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics have to keep")
+        ] = None,
+        constraints: Annotated[
+            list[str] | None,
+            Field(description='what every point satisfies, such as "x + y <= 1" or "not (kind == \'a\' and x > 2)"'),
+        ] = None,
+        mixtures: Annotated[
+            list[definition.Mixture] | None,
+            Field(description="shares of a whole, such as the components of a formula, which sum to a total"),
+        ] = None,
+        budget: Annotated[definition.Count | None, Field(description="evaluations at most; no limit if absent")] = None,
+        noise_std: Annotated[
+            definition.Positive | None,
+            Field(description="standard deviation of one result, in the units of the objective, if known"),
+        ] = None,
+        tolerance: Annotated[
+            Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+            Field(description="the study ends once its gap is no larger, in the units of the objective"),
+        ] = None,
+        stop: definition.Stop | None = None,
+        early_stopping: definition.EarlyStopping | None = None,
+        prior: Annotated[
+            dict[str, definition.Belief] | None, Field(description="where the optimum probably is, by parameter")
+        ] = None,
+        baseline: Annotated[
+            Point | None,
+            Field(description="settings that are in use; of equally good points the one that changes fewer is best"),
+        ] = None,
+        lease_seconds: Annotated[
+            LeaseSeconds | None,
+            Field(description="how long a trial may go without a sign of life; 3600 if absent, 30 days at most"),
+        ] = None,
+        seed: Annotated[
+            Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="of all random draws")
+        ] = None,
+        tags: Annotated[dict[str, str] | None, Field(description="texts by name, for people")] = None,
+        key: Key = None,
+    ) -> answers.InfoAnswer:
+        """Create a study: a search for the best values of parameters by few evaluations. Give only what you know; there
+        is nothing to tune. If evaluations take hours or days, give lease_seconds. The same definition again opens the
+        study that exists; another definition under its id is refused."""
+        settings: dict[str, Any] = {
+            "objectives": objectives and [each.given() for each in objectives],
+            "metrics": metrics,
+            "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
+            "constraints": constraints,
+            "mixtures": mixtures and [each.given() for each in mixtures],
+            "budget": budget,
+            "noise_std": noise_std,
+            "tolerance": tolerance,
+            "stop": stop and stop.given(),
+            "early_stopping": early_stopping and early_stopping.given(),
+            "prior": prior and {name: belief.given() for name, belief in prior.items()},
+            "baseline": baseline,
+            "lease_seconds": lease_seconds,
+            "seed": seed,
+            "tags": tags,
+        }
+        given = {name: value for name, value in settings.items() if value is not None}
+        steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
+        return answers.info(await self._perform(steps, context, key))
+
+    async def suggest(
+        self,
+        caller: AnyContext,
+        study: StudyId,
+        count: Annotated[int, Field(ge=1, le=100, description="trials to evaluate at the same time")] = 1,
+        fixed: Annotated[
+            Point | None, Field(description="values that some parameters must have; the others are chosen")
+        ] = None,
+        context: Annotated[
+            Point | None, Field(description="the values that the study's context parameters have now: all of them")
+        ] = None,
+        lease_seconds: Annotated[
+            LeaseSeconds | None,
+            Field(description="how long the trial stays yours without a sign of life; the study's own if absent"),
+        ] = None,
+        wait: Annotated[
+            float, Field(ge=0, le=60, description="seconds to wait for a trial if there is none at once")
+        ] = 0.0,
+        key: Key = None,
+    ) -> answers.SuggestAnswer:
+        """Get the next trials to evaluate. Evaluate each at exactly its parameters; then call observe, or fail if there
+        is no result. If trials is empty, what_to_do says how to go on."""
+        calls = StudyCalls(study)
+        steps = calls.suggest(count, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
+        try:
+            found = await self._perform(steps, caller, key)
+        except NoTrialAvailable as none:
+            answer: answers.SuggestAnswer = {"trials": [], "what_to_do": no_trial(none.reason)}
+            if none.reason is not None:
+                answer["reason"] = none.reason
+            if none.retry_after is not None:
+                answer["retry_after_seconds"] = none.retry_after
+            return answer
+        return {"trials": [answers.trial(each) for each in found]}
+
+    async def observe(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        trial: TrialNumber,
+        value: Result = None,
+        std_error: StdError = None,
+        metrics: Metrics = None,
+        std_errors: StdErrors = None,
+        parameters: Annotated[
+            Point | None, Field(description="what was evaluated, if it is not what was suggested")
+        ] = None,
+        key: Key = None,
+    ) -> answers.ChangeAnswer:
+        """Store the result of a trial, once it is measured. Never invent a value: if there is none, call fail or
+        release. The same result again changes nothing; another one is refused."""
+        _check_some_result(value, metrics)
+        steps = StudyCalls(study).observe(trial, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
+        return answers.change(await self._perform(steps, context, key))
+
+    async def add_result(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        parameters: Annotated[Point, Field(description="the point that was evaluated: a value of each parameter")],
+        value: Result = None,
+        std_error: StdError = None,
+        metrics: Metrics = None,
+        std_errors: StdErrors = None,
+        key: Key = None,
+    ) -> answers.ChangeAnswer:
+        """Store a result at a point that was not suggested, such as an earlier experiment. It costs no budget. The
+        model learns from it. Without a key each call stores another result."""
+        _check_some_result(value, metrics)
+        steps = StudyCalls(study).add_result(parameters, value, std_error, metrics=metrics, std_errors=std_errors)
+        return answers.change(await self._perform(steps, context, key))
+
+    async def report(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        trial: TrialNumber,
+        step: Annotated[int, Field(ge=0, le=10**9, description="steps done so far; larger than at the report before")],
+        value: Annotated[Number, Field(description="the result that the trial would have if it ended now")],
+        key: Key = None,
+    ) -> answers.ReportAnswer:
+        """Report how a trial goes on, before its end, such as the loss after an epoch. It renews the lease. If stop is
+        true, end the evaluation; it then needs no result."""
+        found = await self._perform(StudyCalls(study).report(trial, step, value), context, key)
+        answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
+        if found.reason is not None:
+            answer["reason"] = found.reason
+        return answer
+
+    async def heartbeat(
+        self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
+    ) -> answers.ChangeAnswer:
+        """Renew the lease of a trial that is still being evaluated. Call it before leased_until; after that the trial
+        may be given to somebody else."""
+        return answers.change(await self._perform(StudyCalls(study).heartbeat(trial), context, key))
+
+    async def fail(
+        self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
+    ) -> answers.ChangeAnswer:
+        """Say that a trial cannot be evaluated at its parameters, such as an experiment that breaks down. The search
+        keeps away from them. If the parameters are not to blame, call release."""
+        return answers.change(await self._perform(StudyCalls(study).fail(trial, reason or None), context, key))
+
+    async def release(
+        self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
+    ) -> answers.ChangeAnswer:
+        """Give a trial back without a result, for others to evaluate. It is the next one that suggest hands out."""
+        return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
+
+    async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
+        """Let a study hand out no trials until resume. Results are still accepted."""
+        return answers.status(await self._perform(StudyCalls(study).pause(), context, key))
+
+    async def resume(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
+        """Let a paused study hand out trials again. After too many failures, first make sure that the cause is
+        removed."""
+        return answers.status(await self._perform(StudyCalls(study).resume(), context, key))
+
+    async def _perform(self, steps: Steps[T], context: AnyContext, key: str | None) -> T:
+        found = key or key_of(context.request_id, context.headers)
+        return await self._transport.perform(keyed(steps, found))
+
+
+def _check_some_result(value: float | None, metrics: dict[str, float] | None) -> None:
+    if value is None and not metrics:
+        raise ValueError(
+            "value: is required (several objectives are given in metrics instead). If there is no result, call fail or "
+            "release."
+        )

@@ -1,0 +1,224 @@
+"""The definition of a new study, as an agent gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adabkb_client._catalogue import Catalogue
+from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal
+from adabkb_client._parameters import Parameter as ClientParameter
+from adabkb_client.mcp._values import Number, Value
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Steps = Annotated[int, Field(ge=1, le=10**9)]
+When = Annotated[
+    dict[str, Annotated[list[Value], Field(min_length=1)]] | None,
+    Field(description="active only where each of these other parameters has one of these values"),
+]
+
+Known = Annotated[
+    bool, Field(description="not chosen, but known when a trial is asked for; suggest then needs its value as context")
+]
+
+
+class Part(BaseModel):
+    """A part of a definition. Fields that it does not have, and values of other types, are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that were given."""
+        return self.model_dump(exclude_unset=True)
+
+
+class FloatParameter(Part):
+    """A real number from low to high."""
+
+    kind: Literal["float"]
+    low: Number
+    high: Number
+    log: Annotated[bool, Field(description="search on a log scale; low must be positive")] = False
+    step: Annotated[Positive | None, Field(description="only low, low + step, ...; not with log")] = None
+    periodic: Annotated[
+        bool, Field(description="high is the same point as low, as of an angle; not with log or step")
+    ] = False
+    context: Known = False
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Float(
+            self.low, self.high, self.log, self.step, periodic=self.periodic, context=self.context, when=self.when
+        )
+
+
+class Mixture(Part):
+    """Parameters that are the shares of a whole."""
+
+    parameters: Annotated[list[str], Field(min_length=2, description="float parameters with low at 0 or more")]
+    total: Annotated[Positive, Field(description="what they sum to")] = 1.0
+    at_most: Annotated[Count | None, Field(description="how many of them may be above 0; all if absent")] = None
+    least: Annotated[float, Field(ge=0, allow_inf_nan=False, description="each is 0, or at least this")] = 0.0
+
+
+class IntParameter(Part):
+    """A whole number from low to high."""
+
+    kind: Literal["int"]
+    low: int
+    high: int
+    log: Annotated[bool, Field(description="search on a log scale; low must be positive")] = False
+    step: Annotated[int, Field(ge=1, description="only low, low + step, ...")] = 1
+    context: Known = False
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when)
+
+
+class OrdinalParameter(Part):
+    """One of some values in a meaningful order."""
+
+    kind: Literal["ordinal"]
+    values: Annotated[list[Value], Field(min_length=1)]
+    context: Known = False
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Ordinal(self.values, context=self.context, when=self.when)
+
+
+class CategoricalParameter(Part):
+    """One of some choices without an order."""
+
+    kind: Literal["categorical"]
+    choices: Annotated[list[Value], Field(min_length=1)]
+    descriptors: Annotated[
+        dict[str, list[Number]] | None,
+        Field(description="numbers that describe the choices, by name: one for each choice, in the order of choices"),
+    ] = None
+    context: Known = False
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Categorical(self.choices, descriptors=self.descriptors, context=self.context, when=self.when)
+
+
+class CatalogueParameter(Part):
+    """One of the rows of a table, by its name. No point is suggested twice, unless noise is declared."""
+
+    kind: Literal["catalogue"]
+    rows: Annotated[list[str], Field(min_length=1, description="names, each once")]
+    descriptors: Annotated[
+        dict[str, list[Number]],
+        Field(min_length=1, description="numbers that describe the rows, by name: one for each row, in their order"),
+    ]
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Catalogue(self.rows, self.descriptors)
+
+
+class BoolParameter(Part):
+    """True or false."""
+
+    kind: Literal["bool"]
+    context: Known = False
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Bool(context=self.context, when=self.when)
+
+
+class FixedParameter(Part):
+    """A value that every trial has."""
+
+    kind: Literal["fixed"]
+    value: Value
+    when: When = None
+
+    def to_client(self) -> ClientParameter:
+        """Return the client's form."""
+        return Fixed(self.value if not isinstance(self.value, list) else tuple(self.value), when=self.when)
+
+
+Parameter = Annotated[
+    FloatParameter
+    | IntParameter
+    | OrdinalParameter
+    | CategoricalParameter
+    | CatalogueParameter
+    | BoolParameter
+    | FixedParameter,
+    Field(discriminator="kind"),
+]
+KINDS = ("float", "int", "ordinal", "categorical", "catalogue", "bool", "fixed")
+"""The values of ``kind``."""
+
+
+class Objective(Part):
+    """One of several objectives."""
+
+    metric: str
+    direction: Literal["minimize", "maximize"]
+    reference: Annotated[Number | None, Field(description="results worse than this do not matter")] = None
+
+
+class OutcomeConstraint(Part):
+    """Bounds of a metric of the results; give at least one."""
+
+    metric: str
+    lower: Number | None = None
+    upper: Number | None = None
+
+
+class Stop(Part):
+    """When the study ends before its budget; give at least one rule."""
+
+    no_gain_for: Annotated[Count | None, Field(description="after so many results in a row without a better one")] = (
+        None
+    )
+    gap_share_below: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        Field(description="once the gap is below this share of the range of the results"),
+    ] = None
+
+
+class EarlyStopping(Part):
+    """When a trial ends before its last step, by the values that the tool report gives."""
+
+    rule: Literal["median", "asha", "patience"]
+    max_steps: Annotated[Steps, Field(description="steps of a full evaluation")]
+    min_steps: Annotated[Steps | None, Field(description="steps that every trial may take; 1 if absent")] = None
+    no_gain_for: Annotated[
+        Steps | None, Field(description="patience, which requires it: steps without an improvement that end a trial")
+    ] = None
+
+
+class Belief(Part):
+    """Where the optimum probably is along one parameter: around with width or factor, or weights of choices."""
+
+    around: Annotated[Number | None, Field(description="of a number: the value that is probably best")] = None
+    width: Annotated[
+        Positive | None, Field(description="linear scale: this far from around, the density is half as large")
+    ] = None
+    factor: Annotated[
+        Annotated[float, Field(gt=1, allow_inf_nan=False)] | None,
+        Field(description="log scale: at around * factor and around / factor, the density is half as large"),
+    ] = None
+    weights: Annotated[
+        dict[str, Positive] | None, Field(description="of choices by their text; the others have weight 1")
+    ] = None
+
+
+def to_client(parameters: Mapping[str, Parameter]) -> dict[str, ClientParameter]:
+    """Return a search space in the client's form."""
+    return {name: parameter.to_client() for name, parameter in parameters.items()}

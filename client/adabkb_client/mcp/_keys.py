@@ -1,0 +1,64 @@
+"""Idempotency keys: a repeated call of a tool makes its change once."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from adabkb_client._calls import Steps
+from adabkb_client.errors import AdaBKBError
+
+T = TypeVar("T")
+
+_PROCESS = uuid.uuid4().hex
+"""Other processes number their requests likewise."""
+SESSION = "mcp-session-id"
+"""The header that names a session over HTTP."""
+
+
+def keyed(steps: Steps[T], key: str | None) -> Steps[T]:
+    """Return a procedure whose changes have a key, one after the other: ``key``, ``key.2``, ...; as it is without one.
+
+    The server takes a key once, for one request, and a procedure may consist of several.
+    """
+    if key is None:
+        return (yield from steps)
+    changes = 0
+    try:
+        call = next(steps)
+        while True:
+            if call.body is not None:
+                changes += 1
+                call = replace(call, key=key if changes == 1 else f"{key}.{changes}")
+            try:
+                answer = yield call
+            except AdaBKBError as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def key_of(request_id: str, headers: Mapping[str, str] | None) -> str | None:
+    """Return the key of a request that brings none, so that the change is made once if the request is sent again.
+
+    A client numbers the requests of one session. Over stdio this process has one session. Over HTTP without sessions
+    two clients may use the same number, so that there is no key, and the client makes one for each call.
+
+    Args:
+        request_id: of the protocol's request.
+        headers: of the HTTP request; None over stdio.
+    """
+    if headers is None:
+        return f"mcp-{_PROCESS}-{_short(request_id)}"
+    session = headers.get(SESSION)
+    return None if session is None else f"mcp-{_short(f'{session} {request_id}')}"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,34 @@
+"""Parts of lists, so that no answer is longer than an agent wants it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from adabkb_client._calls import Call, Listing, Steps, study_path
+from adabkb_client._decoding import decode
+from adabkb_client._models import Trial
+
+T = TypeVar("T")
+
+
+def page(listing: Listing[T], limit: int, cursor: str | None = None) -> Steps[tuple[list[T], str | None]]:
+    """Read so many items at most from a cursor on; also return the cursor of those that follow, None at the end."""
+    call = listing.page(cursor)
+    answer = yield replace(call, params={**call.params, "limit": limit})
+    return [listing.decode(item) for item in answer["items"]], answer["next_cursor"]
+
+
+def last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
+    """Read the trials with the largest numbers, the last one first.
+
+    Args:
+        study: its id.
+        trials: how many there are, which is the number of the last one.
+        count: how many to read at most.
+    """
+    found = []
+    for number in range(trials, max(trials - count, 0), -1):
+        document = yield Call("GET", f"{study_path(study)}/trials/{number}")
+        found.append(decode(Trial, document, study_id=study))
+    return found

@@ -1,0 +1,131 @@
+"""Why a tool did not do what it was asked for, in the words of its arguments, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
+from adabkb_client.mcp._definition import KINDS
+
+MOST_FAULTS = 10
+"""Faults that an error lists."""
+
+REMEDIES = {
+    "unauthorized": "The token of this MCP server is missing or not valid. Ask the user to start adabkb mcp with a "
+    "valid one in ADABKB_TOKEN.",
+    "forbidden": "The token of this MCP server does not allow it, and no other call will. Ask the user for a token "
+    "with more rights, or the study's owner to share it.",
+    "study_not_found": "studies() lists those that there are; create_study() makes one.",
+    "trial_not_found": "trials() lists those that there are.",
+    "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
+    "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
+    "report_conflict": "A reported value stays as it is; report the next step.",
+    "trial_finished": "Nothing is left to do for this trial. suggest() hands out another one.",
+    "lease_lost": "Stop working on this trial. suggest() hands out another one.",
+    "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
+}
+"""What to do, by the code of the server's refusal."""
+
+NO_TRIAL = {
+    "budget": "The trials of the budget are handed out. Report the results that are still missing; then "
+    "recommendation() is the result. A person can raise the budget.",
+    "converged": "The search has converged. recommendation() is the result.",
+    "exhausted": "All points of the space are handed out. Report the results that are still missing; then "
+    "recommendation() is the result.",
+    "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "
+    "the reasons. When the cause is removed, call resume().",
+    "fixed_exhausted": "All points with these values of fixed and context are handed out. Fix fewer parameters, or "
+    "other values.",
+    "gain_unlikely": "Going on will probably gain little. Report the results that are still missing; then "
+    "recommendation() is the result.",
+    "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
+    "the result.",
+    "paused": "The study is paused. resume() lets it go on.",
+    "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
+}
+"""Why a study hands out no trial, and what to do, by reason."""
+
+ARGUMENTS = {
+    "id": "study",
+    "path:study_id": "study",
+    "path:number": "trial",
+    "header:Idempotency-Key": "key",
+    "reports.0.step": "step",
+    "reports.0.value": "value",
+}
+"""Arguments of tools by what the server calls them, where that differs."""
+
+AGAIN = "Call again later; a change needs the same key as before, so that it is made once."
+
+
+def no_trial(reason: str | None) -> str:
+    """Return why a study hands out no trial, and what to do."""
+    return NO_TRIAL.get(reason or "", "There is no trial at the moment. Ask again later.")
+
+
+def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
+    """Return what to tell the agent.
+
+    Args:
+        error: of the client, or of an argument that it cannot send.
+        arguments: of the tool.
+    """
+    if isinstance(error, APIError):
+        return _by_server(error, arguments)
+    if isinstance(error, ConnectionFailed):
+        return f"{_first_line(error)} Nothing is known of what became of this call. {AGAIN}"
+    if isinstance(error, UnexpectedAnswer):
+        return f"{_first_line(error)} Ask the user to check the address that adabkb mcp was started with."
+    return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)
+
+
+def malformed(error: ValidationError, tool: str) -> str:
+    """Return which arguments are wrong, and how."""
+    found = dict.fromkeys(f"{_place(fault['loc'])}: {_sentence(fault)}" for fault in error.errors())
+    return _listed(list(found), f"these arguments of {tool} are wrong")
+
+
+def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
+    names = list(arguments.get("parameters") or {})
+    faults = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
+    trace = f" (request {error.request_id})" if error.request_id else ""
+    what = _listed(faults, "the server does not accept these arguments") if faults else error.detail
+    remedy = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
+    return " ".join(filter(None, [what, remedy])) + f" [{error.status} {error.code}]{trace}"
+
+
+def _argument(pointer: str, names: Sequence[str]) -> str:
+    """Name what a pointer points to as the tool does: "parameters.depth.high" for "/parameters/0/high"."""
+    path = steps_of(pointer)
+    if path[0] == "parameters" and len(path) > 1 and path[1].isdecimal() and int(path[1]) < len(names):
+        path[1] = names[int(path[1])]
+    whole = ".".join(path)
+    return ARGUMENTS.get(whole) or ".".join([ARGUMENTS.get(path[0], path[0]), *path[1:]])
+
+
+def _place(location: Sequence[str | int]) -> str:
+    """Name an argument, or a part of one. Within a parameter pydantic names its kind, too."""
+    steps = [str(step) for step in location]
+    if steps[:1] == ["parameters"] and len(steps) > 2 and steps[2] in KINDS:
+        del steps[2]
+    return ".".join(steps)
+
+
+def _sentence(fault: Mapping[str, Any]) -> str:
+    kinds = {"missing": "is required", "extra_forbidden": "is not an argument of it; leave it out"}
+    told = str(kinds.get(fault["type"], fault["msg"]))
+    return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
+
+
+def _listed(faults: Sequence[str], head: str) -> str:
+    if len(faults) == 1:
+        return faults[0].rstrip(".") + "."
+    more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
+    return f"{head}:" + "".join(f"\n  {line}" for line in [*faults[:MOST_FAULTS], *more]) + "\n"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".") + "."

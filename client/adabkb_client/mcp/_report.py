@@ -1,0 +1,128 @@
+"""The report of a study as Markdown. Names and reasons are texts of users, so that they are shown as code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from adabkb_client._calls import Steps
+from adabkb_client._models import Best, Recommendation, StudyInfo, Trial
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client.mcp._answers import info as described
+from adabkb_client.mcp._pages import last_trials, page
+
+LAST = 10
+"""Trials that a report shows."""
+MOST_FAILURES = 5
+LONGEST = 200
+"""Characters of a text of a user."""
+
+
+def report(study: str) -> Steps[str]:
+    """Return the report: definition, state, best result, recommendation, gap, last trials, failures."""
+    calls = StudyCalls(study)
+    info = yield from calls.info()
+    recommendation = yield from calls.recommendation()
+    trials = yield from last_trials(study, info.counts.trials, LAST)
+    failures, _ = yield from page(calls.trials("failed"), MOST_FAILURES)
+    parts = [
+        f"# Study {code(info.id)}",
+        _state(info),
+        "## Definition",
+        _definition(info),
+        "## Best result",
+        _best(info.best),
+        "## Recommendation",
+        _recommendation(recommendation),
+        f"## Last trials ({len(trials)} of {info.counts.trials})",
+        _table(["trial", "state", "parameters", "result"], map(_trial, trials)),
+    ]
+    if failures:
+        parts += [
+            f"## Failures (the first {len(failures)} of {info.counts.failed})",
+            _table(["trial", "parameters", "reason"], map(_failure, failures)),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def code(text: Any) -> str:
+    """Return a text, or a value as JSON, as a code span that fits into one cell of a table."""
+    shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+    line = " ".join(shown.split()).replace("|", "¦").replace("`", "'")
+    return f"`{line if len(line) <= LONGEST else line[:LONGEST] + '...'}`"
+
+
+def _state(info: StudyInfo) -> str:
+    counts = info.counts
+    reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
+    gap = "not known yet" if info.gap is None else f"{info.gap:.6g}"
+    return "\n".join(
+        [
+            f"- State: {info.state}{reason}; waits for {described(info)['waiting_for']}",
+            f"- Trials: {counts.completed} completed, {counts.active} active, {counts.failed} failed, "
+            f"{counts.trials} in all; budget: {json.dumps(info.budget) if info.budget else 'none'}",
+            f"- Gap (going on will probably gain less, in the units of the objective): {gap}",
+        ]
+    )
+
+
+def _definition(info: StudyInfo) -> str:
+    goal = info.direction or ", ".join(f"{each['direction']} {code(each['metric'])}" for each in info.objectives)
+    lines = [f"- Goal: {goal}"]
+    settings = {
+        "Constraints": list(info.constraints),
+        "Mixtures": list(info.mixtures),
+        "Metrics": list(info.metrics),
+        "Outcome constraints": list(info.outcome_constraints),
+        "Stop": info.stop,
+        "Early stopping": info.early_stopping,
+        "Prior": info.prior,
+    }
+    lines += [f"- {name}: {code(value)}" for name, value in settings.items() if value]
+    rows = ([code(each["name"]), each["kind"], code(_range(each))] for each in info.parameters)
+    return "\n".join(lines) + "\n\n" + _table(["parameter", "kind", "values"], rows)
+
+
+def _range(parameter: Mapping[str, Any]) -> Any:
+    if "low" in parameter:
+        scale = " on a log scale" if parameter.get("scale") == "log" else ""
+        return f"{parameter['low']} to {parameter['high']}{scale}"
+    if parameter["kind"] == "catalogue":
+        return f"one of {parameter['rows']} rows"
+    return parameter.get("values", parameter.get("choices", parameter.get("value", [True, False])))
+
+
+def _best(best: Best | None) -> str:
+    if best is None:
+        return "None yet, or there are several objectives."
+    beyond = "" if best.feasible is not False else " It does not keep the outcome constraints."
+    metrics = f", metrics {code(dict(best.metrics))}" if best.metrics else ""
+    return f"{best.value:.6g} at {code(dict(best.parameters))}{metrics}.{beyond}"
+
+
+def _recommendation(found: Recommendation) -> str:
+    if found.front:
+        rows = (
+            [code(dict(each.parameters)), code({name: round(one.mean, 6) for name, one in each.metrics.items()})]
+            for each in found.front
+        )
+        return _table(["parameters on the front", "predicted"], rows)
+    if found.model is None:
+        return f"None by the model ({found.reason})."
+    return f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
+
+
+def _trial(trial: Trial) -> Sequence[str]:
+    result = "" if trial.value is None else f"{trial.value:.6g}"
+    if trial.metrics:
+        result = f"{result} {code(dict(trial.metrics))}".strip()
+    return [str(trial.number), trial.state, code(dict(trial.parameters)), result]
+
+
+def _failure(trial: Trial) -> Sequence[str]:
+    return [str(trial.number), code(dict(trial.parameters)), code(trial.reason or "no reason given")]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))

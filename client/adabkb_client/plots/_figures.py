@@ -1,0 +1,198 @@
+"""What each figure needs is read from the server, and drawn: procedures, which ``_plots.py`` performs."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import FigureBase
+
+from adabkb_client._analysis import Slice
+from adabkb_client._calls import Steps
+from adabkb_client._models import Observation, Recommendation, StudyInfo
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client.plots._canvas import saying
+from adabkb_client.plots._front import front
+from adabkb_client.plots._history import history
+from adabkb_client.plots._importance import importance
+from adabkb_client.plots._leaves import leaves
+from adabkb_client.plots._metrics import as_one, predicted, valued
+from adabkb_client.plots._parallel import parallel
+from adabkb_client.plots._scales import Scale
+from adabkb_client.plots._slices import contour, slices
+
+MOST_PANELS = 12
+"""Parameters that a figure has, unless the program names them: of more, the most important ones."""
+
+
+class Figures:
+    """The figures of a study, as procedures: what each needs is asked for, and then drawn."""
+
+    def __init__(self, study: StudyCalls) -> None:
+        self._study = study
+
+    def history(self, *, metric: str | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the results in order, and the best so far.
+
+        Raises:
+            ValueError: there is no such metric, or none is named, and there are several objectives. So do all others.
+        """
+        info = as_one((yield from self._study.info()), metric)
+        return history(info, valued((yield from self._study.observations().all()), metric), figure)
+
+    def front(self, *objectives: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the results of a study with several objectives, and the front by results and by the model.
+
+        Args:
+            objectives: the names of two; by default the first two.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            Invalid: the study has one objective.
+            ValueError: these are not two of its objectives.
+        """
+        found = yield from self._study.front()
+        names = [each.metric for each in found.objectives]
+        across, up = (*objectives, *names[:2])[:2] if len(objectives) in (0, 2) else ("", "")
+        if across not in names or up not in names or across == up:
+            raise ValueError(f"name two objectives of study {self._study.id!r}: {names}")
+        return front(self._study.id, found, (yield from self._study.observations().all()), across, up, figure)
+
+    def slice(
+        self,
+        *parameters: str,
+        points: int | None = None,
+        metric: str | None = None,
+        figure: FigureBase | None = None,
+    ) -> Steps[FigureBase]:
+        """Draw the posterior along each parameter, with the others as in the recommended point.
+
+        Args:
+            parameters: their names; by default all that vary, or the 12 most important ones.
+            points: values of each parameter at most.
+            metric: what to draw in place of the value.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = yield from self._info_and_results(metric)
+        scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
+        cuts: list[Slice] = []
+        for scale in scales if observations else []:
+            cuts += [predicted((yield from self._study.slice(scale.name, points=points)), metric)]
+        return slices(info, scales, cuts, observations, figure)
+
+    def contour(
+        self,
+        *parameters: str,
+        points: int | None = None,
+        metric: str | None = None,
+        figure: FigureBase | None = None,
+    ) -> Steps[FigureBase]:
+        """Draw the posterior mean and standard deviation over two parameters; a star marks the recommended point.
+
+        Args:
+            parameters: the names of two; by default the most important ones.
+            points, metric, figure: as in ``slice``.
+
+        Raises:
+            ValueError: these are not two parameters of the study that vary.
+        """
+        info, observations = yield from self._info_and_results(metric)
+        best = yield from self._study.recommendation()
+        scales = yield from self._chosen(info, parameters, 2, best, metric=metric)
+        if len(scales) < 2 and not parameters:
+            return saying(figure, f"Study {info.id} has no two parameters that vary.")
+        if len(scales) != 2:
+            raise ValueError(
+                f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
+            )
+        cut = predicted((yield from self._study.slice(*(scale.name for scale in scales), points=points)), metric)
+        return contour(info, scales, cut, observations, best, figure)
+
+    def parallel(
+        self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None
+    ) -> Steps[FigureBase]:
+        """Draw each result as a line through its parameters, coloured by its value.
+
+        Args:
+            parameters, metric, figure: as in ``slice``.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = yield from self._info_and_results(metric)
+        scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
+        return parallel(info, scales, observations, figure)
+
+    def importance(self, *, metric: str | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
+        as_one((yield from self._study.info()), metric)
+        return importance(self._study.id, (yield from self._study.importance(metric)), figure)
+
+    def leaves(
+        self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None
+    ) -> Steps[FigureBase]:
+        """Draw the leaves of the partition, and what was pruned (hatched), where a line or a plane through the
+        recommended point meets them.
+
+        Args:
+            parameters: the names of one or two; by default the two most important ones.
+            metric: what the colours show in place of the value.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: these are not one or two parameters of the study that vary.
+        """
+        info = as_one((yield from self._study.info()), metric)
+        recommendation = yield from self._study.recommendation()
+        scales = yield from self._chosen(info, parameters, 2, recommendation, metric=metric)
+        if len(scales) > 2:
+            raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
+        cells = yield from self._study.partition("leaf", metric).all()
+        cells += yield from self._study.partition("pruned", metric).all()
+        others = [Scale(each) for each in info.parameters if each["kind"] != "catalogue"]
+        others = [scale for scale in others if scale.name not in {drawn.name for drawn in scales}]
+        points = [] if recommendation.model is None else [recommendation.model.parameters]
+        points += [cell["centroid"] for cell in cells]
+        through = next((point for point in points if all(scale.name in point for scale in scales)), None)
+        if through is None:
+            return saying(figure, f"Study {info.id} has no cells to draw.")
+        is_recommended = recommendation.model is not None and through is recommendation.model.parameters
+        return leaves(info, scales, others, cells, through, is_recommended, figure)
+
+    def _info_and_results(self, metric: str | None) -> Steps[tuple[StudyInfo, list[Observation]]]:
+        """The study, and the results that count, both as a metric makes them."""
+        info = as_one((yield from self._study.info()), metric)
+        observations = yield from self._study.observations().all()
+        return info, valued([each for each in observations if each.counts], metric)
+
+    def _chosen(
+        self,
+        info: StudyInfo,
+        names: Sequence[str],
+        most: int,
+        best: Recommendation | None = None,
+        *,
+        metric: str | None,
+    ) -> Steps[list[Scale]]:
+        """The parameters of these names; without any, those that vary and have an order, the most important ones if
+        there are more than ``most``, and if there is a best point, those that are active there."""
+        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
+        rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
+        if drawn := rows.intersection(names):
+            raise ValueError(f"{drawn.pop()!r} is a catalogue, whose rows have no order to be drawn in")
+        unknown = [name for name in names if name not in varying]
+        if unknown:
+            known = ", ".join(map(repr, varying))
+            raise ValueError(f"{unknown[0]!r} is not a parameter that varies in study {info.id!r}; these are: {known}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"parameters are named twice: {', '.join(map(repr, names))}")
+        if names:
+            return [varying[name] for name in names]
+        if best is not None and best.model is not None:
+            varying = {name: scale for name, scale in varying.items() if name in best.model.parameters}
+        if len(varying) <= most:
+            return list(varying.values())
+        found = yield from self._study.importance(metric)
+        weights = {each.name: each.total for each in found.parameters}
+        ranked = sorted(varying, key=lambda name: -weights.get(name, 0.0))
+        return [varying[name] for name in ranked[:most]]
