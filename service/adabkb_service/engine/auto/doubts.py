@@ -36,7 +36,7 @@ GROWTH = 10
 """Beyond, when one in so many is new."""
 MOST = 10
 """At most one in so many results is doubted, and one in any case."""
-SUSPECT = 3.0
+SUSPECT = 2.0
 """Standard deviations from its prediction, from which on a result may be doubted."""
 MATERIAL = 0.25
 """Distance from its prediction at least, in standard deviations of all results: what is closer does no harm, and a
