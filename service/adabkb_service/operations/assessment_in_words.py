@@ -266,7 +266,7 @@ def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
     of = f" of {names.metric(metric)}" if metric else ""
     return (
         f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
-        f"expects {digits.estimate(found.mean, found.std)}. It weighs less, until its point is measured again."
+        f"expects {digits.estimate(found.mean, found.std)}. It weighs less, unless a repetition agrees."
     )
 
 
