@@ -42,7 +42,8 @@ class ValidationItem(Record):
     """A result, by the number of its observation, and what the model would predict of it from the others.
 
     ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
-    probability of a result that is at least as far out.
+    probability of a result that is at least as far out. A ``doubted`` one weighs less, since the others contradict it;
+    only studies that are ``robust`` have such results.
     """
 
     observation: int
@@ -52,6 +53,7 @@ class ValidationItem(Record):
     lcb: float
     ucb: float
     tail: float
+    doubted: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -107,6 +107,7 @@ class AsyncStudyResource:
     retry_failed = awaited(StudyCalls.retry_failed)
     annotate = awaited(StudyCalls.annotate)
     queue = awaited(StudyCalls.queue)
+    repeat = awaited(StudyCalls.repeat)
     trials = listed(StudyCalls.trials)
     why = awaited(StudyCalls.why)
 

@@ -105,6 +105,7 @@ class StudyResource:
     retry_failed = performed(StudyCalls.retry_failed)
     annotate = performed(StudyCalls.annotate)
     queue = performed(StudyCalls.queue)
+    repeat = performed(StudyCalls.repeat)
     trials = listed(StudyCalls.trials)
     why = performed(StudyCalls.why)
 

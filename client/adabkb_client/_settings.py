@@ -177,6 +177,8 @@ class StudySettings(StudyChanges, total=False):
     """Where the metric "cost" comes from: each result tells it, or it is the seconds of the attempt."""
     per_cost: bool
     """Suggest by the gain per cost."""
+    robust: bool
+    """Results that the others contradict weigh less, and their points are suggested again."""
     algorithm: Mapping[str, Any]
     """Another system than ``auto``, with its constants, such as ``{"profile": "paper"}``: docs/systems.md."""
 

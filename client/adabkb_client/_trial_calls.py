@@ -211,6 +211,22 @@ class TrialCalls:
         """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
         return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", _point(parameters))))
 
+    def repeat(self, point: Leased | Trial | int | Parameters, times: int = 1) -> Steps[list[Trial]]:
+        """Queue a point again, to measure it once more or several times.
+
+        Args:
+            point: a trial or its number, for the point that its result is of; or parameters.
+            times: how many trials to queue there, 1 to 100. They are handed out before any suggestion, and each counts
+                towards the budget.
+
+        Raises:
+            Invalid: the point is not in the space.
+            StudyComplete: the study is complete, or its budget has no room for so many; none is queued.
+        """
+        which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
+        answer = yield Call("POST", f"{self._path}/trials/repeat", {**which, "times": times})
+        return [self._decode(Trial, each) for each in answer["trials"]]
+
     def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Listing[Trial]:
         """Yield the trials by number: all, or those in one state, or those that have all of some attributes."""
         wanted = [f"{name}:{as_text(value)}" for name, value in (attributes or {}).items()]

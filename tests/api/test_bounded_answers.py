@@ -38,6 +38,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "changeStudy": {},
     "suggest": {},
     "queueTrial": {"parameters": {"x": 0}},
+    "repeatPoint": {"parameters": {"x": 0}},
     "annotateTrial": {"attributes": {}},
     "heartbeat": {},
     "report": {"step": 1, "value": 0.5},

@@ -126,6 +126,12 @@ def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) ->
     assert f"going on will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
 
 
+def test_the_point_of_a_trial_is_repeated(study: Study) -> None:
+    study.queue({"x": 0.5, "y": 0.25})
+    assert adabkb("trial", "repeat", study.id, "1") == "Trial 2 is queued: x=0.5 y=0.25\n"
+    assert adabkb("trial", "repeat", study.id, "1", "--times", "3") == "Trials 3 to 5 are queued: x=0.5 y=0.25\n"
+
+
 def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:
     assert adabkb("trial", "queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
     assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
@@ -328,6 +334,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("study", "pause", "all"), None),
             (("study", "resume", "all"), None),
             (("trial", "queue", "all", *x), None),
+            (("trial", "repeat", "all", "1"), None),
             (("trial", "suggest", "all"), None),
             (("trial", "heartbeat", "all", "1"), None),
             (("trial", "release", "all", "1"), None),

@@ -219,6 +219,17 @@ def test_failed_released_and_queued_trials(study: Study) -> None:
     assert study.suggest().parameters == {"x": 0.75, "y": 2.0}
 
 
+def test_a_point_is_repeated_by_its_trial_or_its_parameters(study: Study) -> None:
+    trial = study.suggest()
+    study.observe(trial, 1.0, parameters={"x": 0.5, "y": 2.0})
+    repeated = [*study.repeat(trial, times=2), *study.repeat(trial.number), *study.repeat({"x": 0.25, "y": 2.0})]
+    assert [each.number for each in repeated] == [2, 3, 4, 5]
+    assert [each.parameters["x"] for each in repeated] == [0.5, 0.5, 0.5, 0.25]
+    assert study.suggest().number == 2
+    with pytest.raises(Invalid, match="times"):
+        study.repeat(trial, times=0)
+
+
 def test_failed_trials_are_tried_again(study: Study) -> None:
     first, second, third = study.suggest(3)
     study.observe(first, 1.0)

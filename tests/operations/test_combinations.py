@@ -52,6 +52,8 @@ FEATURES: dict[str, dict[str, Any]] = {
     "per cost": {"cost": "told", "per_cost": True},
     "mixtures": {"mixtures": [{"parameters": ["resin", "filler", "solvent"], "at_most": 2, "least": 0.1}]},
     "noise": {"noise_std": 0.1},
+    "robust": {"robust": True},
+    "failing": {"failure_limit": None},
     "stop": {"stop": {"no_gain_for": 50}},
     "fixed": {},
     "edited": {},
@@ -159,7 +161,7 @@ def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None
 
 
 def evaluate(running: Service, features: list[str], number: int, point: dict[str, Any], *, fails: bool) -> None:
-    if fails:
+    if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
     angle = np.cos(np.radians(point["angle"] + 5.0))

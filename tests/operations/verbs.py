@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from adabkb_service.api.problems import describe
-from adabkb_service.contract.answers import Corrected, Observed, ObservedBatch, Study, Suggested, Trial, TrialAnswer
+from adabkb_service.contract.answers import (
+    Corrected,
+    Observed,
+    ObservedBatch,
+    Repeated,
+    Study,
+    Suggested,
+    Trial,
+    TrialAnswer,
+)
 from adabkb_service.contract.reports import Reported, ReportsBody
 from adabkb_service.contract.requests import (
     BatchBody,
@@ -17,6 +26,7 @@ from adabkb_service.contract.requests import (
     PointValueBody,
     QueueBody,
     ReleaseBody,
+    RepeatBody,
     RetryBody,
     SuggestBody,
     TrialFailureBody,
@@ -101,6 +111,10 @@ def correct(
 
 def queue(running: Service, study_id: str, parameters: Mapping[str, Any], key: Key | None = None) -> Outcome[Trial]:
     return running.do(queueing.queue(study_id, QueueBody.model_construct(parameters=dict(parameters)), key))
+
+
+def repeat(running: Service, study_id: str, key: Key | None = None, **body: Any) -> Outcome[Repeated]:
+    return running.do(queueing.repeat(study_id, RepeatBody(**body), key))
 
 
 def heartbeat(

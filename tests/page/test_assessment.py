@@ -129,7 +129,9 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         expect(page.locator("main")).not_to_contain_text("turned brown")
         assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {}
         page.get_by_role("button", name="Repeat this point").click()
-        expect(page.locator("#toasts")).to_contain_text("Trial 2 is queued.")
+        page.get_by_label("How often").fill("2")
+        page.get_by_role("button", name="Queue it").click()
+        expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
         page.get_by_role("button", name="Next experiment").click()
         page.wait_for_url("**/studies/rows/trials/2")
     repeated = checked(api.get("/v1/studies/rows/trials/2"))

@@ -16,11 +16,19 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.reports import ReportBody, Reported
-from adabkb_service.contract.requests import AnnotationBody, HeartbeatBody, Page, QueueBody, ReleaseBody, RetryBody
+from adabkb_service.contract.requests import (
+    AnnotationBody,
+    HeartbeatBody,
+    Page,
+    QueueBody,
+    ReleaseBody,
+    RepeatBody,
+    RetryBody,
+)
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease, read
 from adabkb_service.operations.annotate import annotate
-from adabkb_service.operations.queue import queue
+from adabkb_service.operations.queue import queue, repeat
 from adabkb_service.operations.report import report
 from adabkb_service.operations.why import why
 from adabkb_service.storage.rows import TrialState
@@ -42,6 +50,22 @@ async def queue_trial(
 ) -> Response:
     """Queue a point of one's own; it is handed out before any new point."""
     return reply(await done(service, queue(study_id, body, key), spend))
+
+
+@router.post(
+    "/repeat",
+    operation_id="repeatPoint",
+    status_code=201,
+    response_model=views.Repeated,
+    responses=responses(400, 404, 409, 413, 415, 422),
+)
+@needs("work")
+@by_follower_once
+async def repeat_point(
+    study_id: StudyId, body: RepeatBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+) -> Response:
+    """Queue a point that was evaluated, to measure it again: one trial or several."""
+    return reply(await done(service, repeat(study_id, body, key), spend))
 
 
 @router.get("", operation_id="listTrials", response_model=Page[views.Trial], responses=UNCHANGED | responses(404, 422))

@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "trial": {
             "suggest": "trials.suggest",
             "queue": "trials.queue",
+            "repeat": "trials.repeat",
             "list": "trials.list_trials",
             "why": "trials.why",
             "report": "curves.report",

@@ -180,6 +180,27 @@ def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = F
     show(trial, f"Trial {trial['number']} is {trial['state']}: {point(trial['parameters'])}", as_json=as_json)
 
 
+def repeat(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    times: Annotated[int, typer.Option(help="how many trials to queue there")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Queue the point of a trial again, once or several times.
+
+    The new trials are issued before any suggestion, and count towards the budget.
+
+    \b
+    adabkb trial repeat svm 7 --times 3
+    """
+    answer = server.post(path(study, "/trials/repeat"), {"trial": trial, "times": times})
+    queued = [each["number"] for each in answer["trials"]]
+    first = answer["trials"][0]
+    which = f"Trial {queued[0]} is" if len(queued) == 1 else f"Trials {queued[0]} to {queued[-1]} are"
+    show(answer, f"{which} {first['state']}: {point(first['parameters'])}", as_json=as_json)
+
+
 def release(
     server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
 ) -> None:

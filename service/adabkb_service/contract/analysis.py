@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -48,6 +49,10 @@ class ValidationItem(Answer):
     lcb: Annotated[float, Field(description="the 90% interval of a result, from here ...")]
     ucb: Annotated[float, Field(description="... to here")]
     tail: Annotated[float, Field(description="probability of a result that is at least as far out")]
+    doubted: Annotated[
+        bool,
+        Field(description="it weighs less, since the others contradict it (robust studies)", exclude_if=not_),
+    ] = False
 
 
 class Validation(Answer):

@@ -234,6 +234,7 @@ class Study(StudySummary):
     budget: Budget | None
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(exclude_if=not_)] = False
+    robust: Annotated[bool, Field(exclude_if=not_)] = False
     cost_spent: Annotated[float | None, of_metrics("by all results, in studies with a cost")] = None
     seed: int
     noise_std: float | None
@@ -274,6 +275,13 @@ class Observed(Answer):
 
     trial: Trial | None
     observation: Annotated[Observation | None, Field(description="null for a failure")]
+    study: StudySummary
+
+
+class Repeated(Answer):
+    """The answer of repeat."""
+
+    trials: list[Trial]
     study: StudySummary
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     MISSING,
@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     Tag,
     ValidationInfo,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -41,6 +42,9 @@ from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
 """Largest number of results of a batch, and of points of a prediction."""
+
+MOST_REPEATS = 100
+"""Largest number of trials of a request to repeat a point."""
 
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
@@ -199,6 +203,20 @@ class QueueBody(Body):
     """A point that the user chooses."""
 
     parameters: Point
+
+
+class RepeatBody(Body):
+    """A point to evaluate again: that of a trial's result, or one by its parameters."""
+
+    trial: Count | None = None
+    parameters: Point | None = None
+    times: Annotated[int, Field(ge=1, le=MOST_REPEATS, description="how many trials to queue there"), Whole] = 1
+
+    @model_validator(mode="after")
+    def _one_point(self) -> Self:
+        if (self.trial is None) == (self.parameters is None):
+            raise PydanticCustomError("point", "needs one of trial and parameters")
+        return self
 
 
 class HeartbeatBody(Body):

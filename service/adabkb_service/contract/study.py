@@ -83,6 +83,7 @@ CANNOT_COMBINE = (
 )
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
 CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
+CANNOT_DOUBT = "needs the profile auto: the other systems take every result as it is; leave it out"
 CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
 
 
@@ -151,6 +152,13 @@ class StudyDefinition(Body):
     baseline: Annotated[Baseline, Field(exclude_if=not_)] = Field(default_factory=dict)
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
+    robust: Annotated[
+        bool,
+        Field(
+            description="a result that the others contradict weighs less, and its point is suggested again",
+            exclude_if=not_,
+        ),
+    ] = False
     transfer_from: OlderStudies = Field(default_factory=list)
     quantities: Annotated[Quantities, Field(exclude_if=not_)] = Field(default_factory=dict)
 
@@ -293,6 +301,13 @@ class StudyDefinition(Body):
             check_baseline(baseline, parameters, _space(parameters, (), info.data.get("mixtures") or ()), algorithm)
         return baseline
 
+    @field_validator("robust")
+    @classmethod
+    def _can_doubt(cls, robust: bool, info: ValidationInfo) -> bool:
+        if robust and not isinstance(info.data.get("algorithm"), AutoProfile | None):
+            raise PydanticCustomError("robust", CANNOT_DOUBT)
+        return robust
+
     @field_validator("transfer_from")
     @classmethod
     def _can_transfer(cls, studies: list[str], info: ValidationInfo) -> list[str]:
@@ -356,6 +371,7 @@ class StudyDefinition(Body):
             objective=metrics[0] if several else None,
             prior=prior_of(self.prior, self.parameters),
             per_cost=self.per_cost,
+            robust=self.robust,
             cost_budget=self.cost_budget,
         )
 

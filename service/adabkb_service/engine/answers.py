@@ -118,3 +118,5 @@ class LeftOut:
     """The probability of a result that is at least as far out."""
     noise: Array | None
     """Standard deviation between repeated results at each point; None where results are not known to be noisy."""
+    doubted: NDArray[np.bool_]
+    """Which results weigh less, since the others contradict them."""

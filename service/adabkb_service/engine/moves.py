@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 S = TypeVar("S")
 
 
-Phase = Literal["start", "search", "polish", "explore", "restart"]
+Phase = Literal["start", "search", "polish", "explore", "restart", "repeat"]
 """What a suggestion is for: ``start``, too little is known yet to learn from; ``search``, a better point; ``polish``,
 to improve on the best point in its neighbourhood, by the search or by a local model; ``explore``, where the model knows
 little; ``restart``, to look elsewhere because the search has stalled."""

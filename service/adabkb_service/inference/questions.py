@@ -73,6 +73,8 @@ class Judged:
     predicted: Expected
     tail: float
     """The probability of a result that is at least as far out."""
+    doubted: bool
+    """Whether it weighs less, since the others contradict it."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,8 @@ def validation(model: Model, metric: str | None) -> Validated:
     if found is None:
         return Validated(results, None)
     counting, values = list(model.dataset.counting()), sign * state.record.values[found.rows]
-    rows = zip(found.rows, values.tolist(), in_units(found.predicted, sign), found.tails.tolist(), strict=True)
+    predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
+    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), strict=True)
     return Validated(results, [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
 
 

@@ -80,6 +80,7 @@ def validated(definition: StudyDefinition, found: Validated) -> answers.Validati
             value=each.value,
             **dict(zip(("mean", "std", "lcb", "ucb"), each.predicted[:4], strict=True)),
             tail=each.tail,
+            doubted=each.doubted,
         )
         for each in found.judged
     ]

@@ -265,8 +265,11 @@ def _of_predictions(
     metric: dict[str, Any] = {"metric": name or None}
     if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
         return
+    for each in (each for each in found.items if each.doubted):
+        text = words.doubted(each, digits[name], name, names)
+        yield answers.Check(check="outlier", text=text, observation=each.observation, **metric)
     least = min(found.items, key=lambda each: each.tail)
-    if is_outlier(least.value, [each.value for each in found.items], least.tail):
+    if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
         text = words.outlier(least, digits[name], name, names)
         yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
     if _is_poor(found):

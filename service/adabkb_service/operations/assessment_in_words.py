@@ -28,6 +28,7 @@ LONG = 10
 PHASES: Mapping[str | None, str] = {
     "start": "covers the space, as too few results were known to learn from",
     "search": "weighs what the model expects against how uncertain it is",
+    "repeat": "measures a result again that the others contradict",
     "polish": "looks around the best point, in the parameters that matter",
     "explore": "is where the model was uncertain",
     "restart": "looks elsewhere, since the search had brought no gain for a while",
@@ -257,6 +258,15 @@ def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
     return (
         f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
         f"expects {digits.estimate(found.mean, found.std)}. Was it measured and entered right?"
+    )
+
+
+def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
+    """That a result weighs less."""
+    of = f" of {names.metric(metric)}" if metric else ""
+    return (
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
+        f"expects {digits.estimate(found.mean, found.std)}. It weighs less, unless a repetition agrees."
     )
 
 

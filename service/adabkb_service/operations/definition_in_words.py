@@ -114,6 +114,8 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
     if study.per_cost:
         yield "Points are chosen", "by what they may gain per cost"
+    if study.robust:
+        yield "Doubtful results", "weigh less, and are measured again"
     yield "Budget", _budget(study)
     yield from _ends(study)
     if study.early_stopping:

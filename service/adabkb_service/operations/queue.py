@@ -1,12 +1,14 @@
-"""POST /v1/studies/{id}/trials: a point of the user's own, to be handed out before any new one."""
+"""POST /v1/studies/{id}/trials and /trials/repeat: points of the user's own, to be handed out before any new one."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from adabkb_service.contract.answers import Trial
-from adabkb_service.contract.requests import QueueBody
+from adabkb_service.contract.answers import Repeated, Trial
+from adabkb_service.contract.requests import QueueBody, RepeatBody
 from adabkb_service.errors import StudyComplete
+from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
@@ -24,10 +26,49 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
     return Request(study_id, Trial, partial(_add, body), key, invalidates_decisions=True)
 
 
+def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[Repeated]:
+    """Add trials at one point, to measure it again: all of them, or none.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such study or trial.
+        Invalid: the point is not in the space.
+        StudyComplete: the study is complete, or its budget has no room for so many.
+    """
+    return Request(study_id, Repeated, partial(_repeat, body), key, invalidates_decisions=True)
+
+
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
+    row = _queue(draft, body.parameters, "/parameters")
+    lifecycle.update_state(draft)
+    return Outcome(render.trial(row), created=True)
+
+
+def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
+    left = draft.study.budget_left
+    if left is not None and 0 < left < body.times:
+        raise StudyComplete(
+            f"The budget of study {draft.study.id!r} has room for {left} more trials; repeat less often."
+        )
+    point, pointer = body.parameters, "/parameters"
+    if body.trial is not None:
+        point, pointer = _evaluated(draft, body.trial), "/trial"
+    numbers = [_queue(draft, point or {}, pointer).number for _ in range(body.times)]
+    lifecycle.update_state(draft)
+    trials = [render.trial(draft.trial(number)) for number in numbers]
+    return Outcome(Repeated(trials=trials, study=lifecycle.summary(draft.study)), created=True)
+
+
+def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
+    """The point of a trial's first result or, without one, the point that was handed out."""
+    trial = draft.trial(number)
+    results = draft.observations_of(number)
+    return results[0].parameters if results else trial.parameters
+
+
+def _queue(draft: Draft, parameters: dict[str, Any], pointer: str) -> TrialRow:
     study = draft.study
-    point = feasible_point(draft.space, body.parameters, "/parameters")
-    check_offered(draft.space, point, "/parameters")
+    point = feasible_point(draft.space, parameters, pointer)
+    check_offered(draft.space, point, pointer)
     state, reason = lifecycle.status(study)
     if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
         reason = "budget"
@@ -35,6 +76,4 @@ def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")
     number = study.trials + 1
     draft.record("queued", {"parameters": point}, number)
-    row = draft.set_lease_length(number, study.lease_seconds)
-    lifecycle.update_state(draft)
-    return Outcome(render.trial(row), created=True)
+    return draft.set_lease_length(number, study.lease_seconds)

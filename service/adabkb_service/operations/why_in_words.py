@@ -13,6 +13,7 @@ from adabkb_service.storage.rows import EventRow
 PHASES: Mapping[str | None, str] = {
     "start": "Too few results were known to learn from, so the first points cover the space.",
     "search": "The search weighed the model's mean and its uncertainty.",
+    "repeat": "The other results contradict the one at this point, so it is measured again.",
     "polish": "The search looked around the best point, in the parameters that matter.",
     "explore": "The search gave the model's uncertainty a large weight.",
     "restart": "The search had brought no gain for a while, so it began anew.",

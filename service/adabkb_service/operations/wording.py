@@ -34,6 +34,7 @@ PHASES: Mapping[str, str] = {
     "start": "first points",
     "search": "search",
     "polish": "polish",
+    "repeat": "repeat",
     "explore": "explore",
     "restart": "restart",
 }

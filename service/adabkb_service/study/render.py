@@ -157,6 +157,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         budget=row.budget if definition.cost_budget is None else definition.budget,
         cost=definition.cost,
         per_cost=definition.per_cost,
+        robust=definition.robust,
         cost_spent=None if definition.cost is None else row.cost_spent,
         seed=row.seed,
         noise_std=definition.noise_std,

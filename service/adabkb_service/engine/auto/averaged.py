@@ -31,7 +31,8 @@ from scipy.special import chdtri, ndtri, stdtr, stdtrit
 from adabkb_service.engine.auto import likelihood, rows, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.rows import best_and_sample, noise_ratios
+from adabkb_service.engine.auto.noise import noise_ratios
+from adabkb_service.engine.auto.rows import best_and_sample
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import HIGHEST, Warp
 from adabkb_service.engine.randomness import uniforms
@@ -255,12 +256,12 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
     """Given the last result of a record, too, of which the mixture is given the others; None where all has to be
     learned anew."""
     last, found = slice(record.size - 1, record.size), []
-    position, value, error = record.positions[last], record.values[last], record.errors[last]
+    position, value = record.positions[last], record.values[last]
     for member in known.members:
         output = member.warp.forward(value)
         if not np.abs(output[0]) < FAR:
             return None
-        noise = noise_ratios(problem, member.hyperparameters, member.warp, value, error)
+        noise = noise_ratios(problem, member.hyperparameters, member.warp, record, last)
         try:
             found.append(replace(member, posterior=member.posterior.condition(position, output, noise)))
         except FloatingPointError:
@@ -278,7 +279,7 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
         prior, starts = form, [form.parameters()]
     few = record.size < likelihood.MIN_RESULTS
     for warped in _warps(record.values, warp.LINEAR.tolist() if few or form.additive else POWERS):
-        declared = noise_ratios(problem, prior, warped, values, record.errors[given]) - prior.noise_ratio
+        declared = noise_ratios(problem, prior, warped, record, given) - prior.noise_ratio
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
         evidence = Evidence(
             np.ascontiguousarray(record.positions[given]),
@@ -330,7 +331,7 @@ def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member 
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
-    noises = noise_ratios(problem, hyperparameters, fit.warp, record.values, record.errors)
+    noises = noise_ratios(problem, hyperparameters, fit.warp, record, slice(None))
     kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
     outputs = fit.warp.forward(record.values)
     try:

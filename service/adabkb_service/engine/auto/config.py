@@ -43,6 +43,8 @@ class Config:
     """Whether the search looks for the largest gain per cost, which is one of the metrics."""
     cost_budget: float | None = None
     """What all results may cost together."""
+    robust: bool = False
+    """Whether results that the others contradict are doubted: see ``doubts``."""
 
     @property
     def delta_each(self) -> float:
@@ -84,7 +86,12 @@ class Problem:
     @cached_property
     def of_metric(self) -> Problem:
         """What a metric is learned under: as an objective of its own."""
-        return Problem(self.space, Config(self.config.delta_each), self.seed)
+        return Problem(self.space, Config(self.config.delta_each, robust=self.config.robust), self.seed)
+
+    @cached_property
+    def doubts(self) -> dict[bytes, dict[int, float]]:
+        """A cache: doubted rows by the results that they follow from (``doubts``)."""
+        return {}
 
     @cached_property
     def root(self) -> Box:

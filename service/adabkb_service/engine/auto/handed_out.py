@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
+from adabkb_service.engine.auto.failing import are_many, finishing
 from adabkb_service.engine.auto.feasible_results import ranked
 from adabkb_service.engine.auto.objectives import scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
@@ -107,17 +108,18 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
+    if are_many(state.record.size, len(out.failed)):
+        bounded = (*bounded, finishing(state.problem, state.record.positions, out.failed))
     own: Single | Scalarised
     if state.problem.has_several:
         own = scalarised(state, lambda each: _of_metric(each, out))
     else:
         known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed))
-    given: View = own
-    if bounded:
-        given = Constrained(own, bounded)
-    elif state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
-        given = _per_cost(state, own)
+    sought: Single | PerCost | Scalarised = own
+    if state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
+        sought = _per_cost(state, own)
+    given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
 
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import likelihood, warp
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.noise import noise_ratios
 from adabkb_service.engine.auto.pruning import prunable, pruned
-from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
+from adabkb_service.engine.auto.rows import to_fit, to_learn_from
 from adabkb_service.engine.auto.state import (
     Prepared,
     State,
@@ -186,7 +187,7 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     """Some rows, under the warp of the whole record with one of these powers."""
     problem, known = state.problem, state.checkpoint.hyperparameters
     warped, values = warp.fit(record.values, powers), record.values[rows]
-    declared = noise_ratios(problem, known, warped, values, record.errors[rows]) - known.noise_ratio
+    declared = noise_ratios(problem, known, warped, record, rows) - known.noise_ratio
     log_slopes = float(warped.log_slope(values).sum())
     domain, outputs = problem.domain, warped.forward(values)
     positions, components = record.positions[rows], domain.components

@@ -23,8 +23,10 @@ from adabkb_service.engine.answers import LeftOut, Prediction
 from adabkb_service.engine.auto import surrogate
 from adabkb_service.engine.auto.averaged import NEGLIGIBLE, Averaged, Member
 from adabkb_service.engine.auto.averaging import averaged
+from adabkb_service.engine.auto.doubts import doubts
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
-from adabkb_service.engine.auto.rows import best_and_sample, noise_ratios
+from adabkb_service.engine.auto.noise import noise_ratios
+from adabkb_service.engine.auto.rows import best_and_sample
 from adabkb_service.engine.auto.state import State
 
 Array = NDArray[np.float64]
@@ -48,7 +50,10 @@ def left_out(state: State) -> LeftOut | None:
     if known is None:
         return None
     values, members = record.values[rows], known.members
-    moments = [_moments(each, each.warp.forward(values)) for each in members]
+    doubted = np.zeros(record.size)
+    for row, deviation in doubts(state.problem, record).items():
+        doubted[row] = deviation
+    moments = [_moments(each, values, doubted[rows]) for each in members]
     medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
     mean, lcb, low, high, ucb = known.of_moments(medians, deviations, LEVELS)
     below = [
@@ -58,8 +63,8 @@ def left_out(state: State) -> LeftOut | None:
     share = np.mean(below, axis=0)
     tails = 2.0 * np.minimum(share, 1.0 - share)
     is_noisy = state.declares_noise or state.seems_noisy
-    noise = _noise(state, known, record.values[rows], record.errors[rows]) if is_noisy else None
-    return LeftOut(rows, Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb), tails, noise)
+    noise = _noise(state, known, rows) if is_noisy else None
+    return LeftOut(rows, Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb), tails, noise, doubted[rows] > 0.0)
 
 
 def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
@@ -70,8 +75,8 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
         return known
     domain, warped, hyperparameters = state.problem.domain, state.warp, state.checkpoint.hyperparameters
     kernel = hyperparameters.kernel(domain.categorical, domain.components, domain.periodic)
-    values, errors = record.values[rows], record.errors[rows]
-    noises = noise_ratios(state.problem, hyperparameters, warped, values, errors)
+    values = record.values[rows]
+    noises = noise_ratios(state.problem, hyperparameters, warped, record, rows)
     outputs = warped.forward(values)
     try:
         exact = surrogate.exact(kernel, hyperparameters.variance, record.positions[rows], outputs, noises)
@@ -80,22 +85,24 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
     return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)
 
 
-def _moments(member: Member, outputs: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each output, (n,), given the others."""
-    posterior, count = member.posterior, len(outputs)
+def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each output, (n,), given the others; without the noise, (n,) in the user's units,
+    that doubted ones have beside that of all."""
+    posterior, count, outputs = member.posterior, len(values), member.warp.forward(values)
     inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
     off = posterior.weights / inverse
     fit = float(outputs @ posterior.weights)
     share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), LEAST_SHARE) * count / (count - 1)
-    deviations = np.sqrt(posterior.variance * share / inverse)
+    variances = posterior.variance * share / inverse - (doubted * member.warp.slope(values)) ** 2
+    deviations = np.sqrt(np.maximum(variances, 0.0))
     return outputs - off, np.maximum(deviations, NEGLIGIBLE)
 
 
-def _noise(state: State, known: Averaged, values: Array, errors: Array) -> Array:
+def _noise(state: State, known: Averaged, rows: NDArray[np.int64]) -> Array:
     """(n,) standard deviations of the noise of results, in the user's units: the middle of what the members say."""
-    found = []
+    values, found = state.record.values[rows], []
     for member in known.members:
-        ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, values, errors)
+        ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, state.record, rows)
         with np.errstate(over="ignore", divide="ignore"):
             found.append(np.sqrt(ratios * member.posterior.variance) / member.warp.slope(values))
     return np.median(found, axis=0)

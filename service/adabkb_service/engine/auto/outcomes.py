@@ -74,7 +74,7 @@ class Constrained:
     """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
     mean and deviation are the objective's, the upper confidence bound is the index."""
 
-    objective: Single | Scalarised
+    objective: Single | PerCost | Scalarised
     bounded: tuple[Bounded, ...]
     width: float = WIDTHS[0]
     """w."""
@@ -129,7 +129,7 @@ def for_step(view: View, seed: int, step: int) -> View:
     match view:
         case Constrained():
             objective = for_step(view.objective, seed, step)
-            assert not isinstance(objective, Constrained | PerCost)
+            assert not isinstance(objective, Constrained)
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
             own = for_step(view.objective, seed, step)
@@ -144,7 +144,7 @@ def for_step(view: View, seed: int, step: int) -> View:
 
 def objective_of(view: View) -> Surrogate | None:
     """The posterior of the objective alone; None if there are several."""
-    own = view.objective if isinstance(view, Constrained | PerCost) else view
+    own = _without_bounds_and_cost(view)
     if isinstance(own, Scalarised):
         return None
     return own.posterior if isinstance(own, PriorWeighted | Transferred) else own
@@ -152,14 +152,19 @@ def objective_of(view: View) -> Surrogate | None:
 
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
     """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
-    own = view.objective if isinstance(view, Constrained | PerCost) else view
+    own = _without_bounds_and_cost(view)
     return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
 
 
 def trust_of(view: View) -> tuple[float, ...]:
     """In each older study, (J,); empty if none counts."""
-    own = view.objective if isinstance(view, Constrained | PerCost) else view
+    own = _without_bounds_and_cost(view)
     return tuple(own.trust.tolist()) if isinstance(own, Transferred) else ()
+
+
+def _without_bounds_and_cost(view: View) -> Single | Scalarised:
+    sought = view.objective if isinstance(view, Constrained) else view
+    return sought.objective if isinstance(sought, PerCost) else sought
 
 
 @dataclass(frozen=True, slots=True)

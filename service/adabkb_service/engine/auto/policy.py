@@ -44,6 +44,7 @@ from adabkb_service.engine.auto.baseline import keep_near
 from adabkb_service.engine.auto.catalogues import spread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
+from adabkb_service.engine.auto.doubts import awaiting_replicates
 from adabkb_service.engine.auto.front import front
 from adabkb_service.engine.auto.handed_out import (
     HandedOut,
@@ -77,6 +78,7 @@ from adabkb_service.engine.auto.within import recommend_within
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.record import holds
 from adabkb_service.engine.slices import Slice
 
 __all__ = ["Config", "State", "auto"]
@@ -105,8 +107,11 @@ def suggestions(
     search: SearchView | None = None
     restart: tuple[Restart, SearchView] | None = None
     while not exhausted(state, out.positions):
-        found = quadratic.proposal(state, out)
-        if found is not None:
+        again = _to_repeat(state, out)
+        found = quadratic.proposal(state, out) if again is None else None
+        if again is not None:
+            suggestion = replace(_at(state, again), phase="repeat")
+        elif found is not None:
             suggestion = _at(state, found)
         elif not is_restarts(state.restarted_at, step_of(state, out)):
             search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
@@ -131,6 +136,12 @@ def suggestions_within(
     out = handed_out(state, pending, failed, moved)
     search = search_view(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
+        again = _to_repeat(state, out, within)
+        if again is not None:
+            yield Suggestion(state, again, None, 0, {}, capped=False, phase="repeat")
+            out = out.with_pending(again)
+            search = search.with_pending(state, out.pending)
+            continue
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
         beta = betas.beta(step, several=state.problem.has_several, of_rows=bool(within.catalogues))
@@ -265,6 +276,18 @@ def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchV
     best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
     restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
+
+
+def _to_repeat(state: State, out: HandedOut, within: Slice | None = None) -> Array | None:
+    """The point, (d,), of a doubted result that is to be measured again; None if there is none, of a slice if one is
+    given."""
+    of_metrics = ((each.problem, each.record) for each in state.metrics)
+    for problem, record in ((state.problem, state.record), *of_metrics):
+        point: Array
+        for point in record.positions[awaiting_replicates(problem, record)]:
+            if not holds(out.positions, point) and (within is None or within.offers(point[None])[0]):
+                return point
+    return None
 
 
 def _first_of_catalogue(state: State, within: Slice, out: HandedOut) -> Array | None:

@@ -15,6 +15,7 @@ from scipy.linalg import lstsq
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.doubts import doubts
 from adabkb_service.engine.auto.handed_out import HandedOut, is_known, step_of
 from adabkb_service.engine.auto.restarts import is_nearest_to_failed
 from adabkb_service.engine.auto.state import State
@@ -57,6 +58,8 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     axes = state.model_axes  # of which there are as many whichever share of a mixture the others leave
     fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
+        return None
+    if doubts(state.problem, record):
         return None
     step, turns = step_of(state, out), state.turns
     for each in range(record.size, step):

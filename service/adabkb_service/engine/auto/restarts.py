@@ -23,7 +23,7 @@ from adabkb_service.engine.auto import likelihood, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Hyperparameters
-from adabkb_service.engine.auto.rows import noise_ratios
+from adabkb_service.engine.auto.noise import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
@@ -165,6 +165,6 @@ def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyper
     """The exact posterior given these rows alone, and their warp."""
     positions, values = record.positions[rows], record.values[rows]
     warped = warp.fit(values)
-    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
+    noises = noise_ratios(problem, hyperparameters, warped, record, rows)
     kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
     return surrogate.exact(kernel, hyperparameters.variance, positions, warped.forward(values), noises), warped

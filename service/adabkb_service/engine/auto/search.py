@@ -161,12 +161,15 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     if feasible.mixtures:
         return _maximize_mixed(search, feasible)
     domain, within, view = search.domain, search.within, search.view
-    assert not isinstance(view, Constrained | Scalarised), "a study has constraints on its parameters or on outcomes"
+    assert not isinstance(view, Scalarised), "a study has constraints on its parameters or several objectives"
     scattered = within.put(_all_candidates(search))
     found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
+    if isinstance(view, Constrained):
+        ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), FINELY)
+        return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
     objective = objective_of(view)
-    assert objective is not None, "a study has constraints on its parameters or several objectives"
+    assert objective is not None
     if objective.kernel.additive:
         along = axis_by_axis(search, objective, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])

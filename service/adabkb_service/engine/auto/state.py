@@ -17,8 +17,9 @@ from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Checkpoint, Pruning
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
+from adabkb_service.engine.auto.noise import noise_ratios
 from adabkb_service.engine.auto.restarts import relevant_axes, start_after
-from adabkb_service.engine.auto.rows import noise_ratios, to_fit
+from adabkb_service.engine.auto.rows import to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
 from adabkb_service.engine.auto.turns import NEW, Turns, axes_of_model, fewest_for_model, is_restarts
@@ -115,18 +116,15 @@ def fitted(
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
     kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
-    positions, values = record.positions[rows], record.values[rows]
-    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
+    positions, values, before = record.positions[rows], record.values[rows], record.first(checkpoint.count)
+    noises = noise_ratios(problem, hyperparameters, warped, before, rows)
     outputs = warped.forward(values)
     if checkpoint.dictionary is None:
         posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises)
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
-    cells_learned_from, before = (
-        tree.size if cells_learned_from is None else cells_learned_from,
-        record.first(checkpoint.count),
-    )
+    cells_learned_from = tree.size if cells_learned_from is None else cells_learned_from
     restart, turns = checkpoint.restarted_at, checkpoint.turns
     state = State(
         problem, before, tree, checkpoint, warped, posterior, cells_learned_from, restart, turns, metrics=metrics
@@ -182,7 +180,7 @@ def _conditioned(state: State, record: Record) -> State:
     """With the posterior conditioned on the last result of a record, which is the state's and that one more."""
     last = slice(record.size - 1, record.size)
     values = record.values[last]
-    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, values, record.errors[last])
+    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, record, last)
     posterior = state.surrogate.condition(record.positions[last], state.warp.forward(values), noises)
     restart, turns = restarted_at(state, record), turns_after(state, record)
     return replace(state, record=record, surrogate=posterior, restarted_at=restart, turns=turns)

@@ -7,6 +7,7 @@ import { counted, cut, figure, inUnit, plusMinus, shown } from "./words.js";
 const PHASES = {
   start: ["first points", "circle", "#8b9199"],
   search: ["search", "circle", "#2f7fc1"],
+  repeat: ["repeat", "arrow", "#b5483a"],
   polish: ["polish", "diamond", "#13a07a"],
   explore: ["explore", "triangle", "#dd8f00"],
   restart: ["restart", "rect", "#c66a9b"],

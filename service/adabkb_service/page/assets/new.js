@@ -11,6 +11,7 @@ const mixtures = document.getElementById("mixtures");
 const quantities = document.getElementById("quantities");
 const direction = document.getElementById("new-direction");
 const costBudget = document.getElementById("new-cost-budget");
+const robust = document.getElementById("new-robust");
 const perCost = document.getElementById("new-per-cost");
 
 let described = 0;
@@ -101,6 +102,7 @@ function made() {
   if (cost !== undefined && study.budget !== undefined) throw new Mistyped(costBudget, "Budget, in cost: there is a budget in trials already; keep one of the two.");
   if (cost !== undefined) study.budget = { cost };
   if (perCost.checked) study.per_cost = true;
+  if (robust.checked) study.robust = true;
   return study;
 }
 
@@ -110,6 +112,7 @@ function fieldOf(pointer) {
   const [list, place, name] = path;
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "per_cost") return perCost;
+  if (list === "robust") return robust;
   if (list === "quantities") return fieldOfResult(name ?? "label");
   if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
   if (list === "mixtures") return mixtures.children[place] && part(mixtures.children[place], name ?? "parameters");

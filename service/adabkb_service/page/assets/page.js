@@ -26,6 +26,7 @@ const ACTIONS = {
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
+  repeat: { says: ({ trials }) => (trials.length > 1 ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.` : `Trial ${trials[0].number} is queued.`) },
   limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   pause: { says: () => "Paused: no new points are handed out.", undo: () => ({ method: "PATCH", body: { state: "running" } }) },
   resume: { says: () => "Resumed.", undo: () => ({ method: "PATCH", body: { state: "paused" } }) },

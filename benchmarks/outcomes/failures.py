@@ -1,0 +1,171 @@
+"""``python -m benchmarks.outcomes.failures``: ``auto`` where evaluations fail, with and without learning where.
+
+A failed evaluation brings nothing but that it failed. Designs of the literature fail where they break a constraint,
+which the methods do not know of; other functions fail in a region that is drawn with each seed; ``crashes`` fails by
+chance, wherever a point is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto import failing
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.outcomes import metric_problems, runs
+from benchmarks.outcomes.priors import point, typical_regret
+from benchmarks.output import RESULTS
+from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.mechanisms import NEVER, Mechanism
+from benchmarks.quality.problems import generator
+
+OUT = RESULTS / "outcomes-failures.json"
+METHODS = ("learned", "not learned")
+COUNTS = (15, 30, 60)
+"""Evaluations, failed ones included, after which methods are compared."""
+SEEDS = 10
+BY_CHANCE = 0.2
+"""Share of the evaluations of ``crashes`` that fail."""
+REGIONS = {"Branin": 0.35, "Hartmann_3": 0.5, "Hartmann_6": 0.5, "Trid_4": 0.6, "Rosenbrock_2": 0.5}
+"""Functions, and the share of the box in which they fail: beyond a plane that passes near the best point."""
+NEAR = 0.02
+"""Distance in the unit cube from the best point to that plane."""
+DESIGNS = ("gramacy", "welded_beam", "pressure_vessel", "speed_reducer")
+PROBLEMS = (*REGIONS, *DESIGNS, "crashes")
+NOT_LEARNED = Mechanism("failures", "", "", ((failing, "FEWEST", NEVER),))
+"""Failed points are vague results alone."""
+FLOOR = 1e-6
+"""Regrets below are alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A function to be minimised that fails at some points."""
+
+    space: Space
+    evaluate: Callable[[Array], float | None]
+    """Of a cube position, (d,): the regret in units of a typical one, or None where it fails."""
+
+
+def problem(name: str, seed: int) -> Failing:
+    """With the region of a seed."""
+    if name in DESIGNS:
+        return _design(name, seed)
+    rng = generator(f"failures {name}", seed)
+    if name == "crashes":
+        function = FUNCTIONS["Hartmann_3"]
+        space, unit = function.space, typical_regret(function)
+        return Failing(space, lambda at: None if rng.random() < BY_CHANCE else function.regret(point(space, at)) / unit)
+    return _beyond_plane(name, rng)
+
+
+def _beyond_plane(name: str, rng: np.random.Generator) -> Failing:
+    function = FUNCTIONS[name]
+    space, unit = function.space, typical_regret(function)
+    scattered = rng.random((4000, space.dimension))
+    best = space.encode(dict(zip((axis.name for axis in space.axes), function.minimiser, strict=True)))
+    directions = rng.normal(size=(200, space.dimension))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    shares = ((scattered - best) @ directions.T > NEAR).mean(axis=0)
+    direction = directions[np.argmin(np.abs(shares - REGIONS[name]))]
+
+    def evaluate(at: Array) -> float | None:
+        return None if (at - best) @ direction > NEAR else function.regret(point(space, at)) / unit
+
+    return Failing(space, evaluate)
+
+
+def _design(name: str, seed: int) -> Failing:
+    design = metric_problems.PROBLEMS[name]
+    assert design.minimum is not None
+
+    def evaluate(at: Array) -> float | None:
+        value, metrics = design.evaluate(design.space.decode(at), seed)
+        breaks = any(metric.violation(metrics[metric.name]) > 0.0 for metric in design.metrics)
+        return None if breaks else value / (design.minimum or 1.0) - 1.0
+
+    return Failing(design.space, evaluate)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int = max(COUNTS)
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the smallest regret after each evaluation, and how many of them failed."""
+        with nullcontext() if self.method == "learned" else NOT_LEARNED.off():
+            return self._run()
+
+    def _run(self) -> dict[str, Any]:
+        given = problem(self.problem, self.seed)
+        none = np.zeros((0, given.space.dimension))
+        state, failed = auto.start(given.space, Config(), self.seed), none
+        best, smallest = [], math.inf
+        for _ in range(self.budget):
+            suggestion = auto.suggest(state, none, failed)
+            state, regret = suggestion.state, given.evaluate(suggestion.point)
+            if regret is None:
+                failed = np.concatenate([failed, suggestion.point[None]])
+            else:
+                state, smallest = auto.observe(state, suggestion.point, -regret).state, min(smallest, regret)
+            best.append(None if math.isinf(smallest) else float(f"{smallest:.4g}"))
+        return {"best": best, "failed": len(failed)}
+
+
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median regret per problem, and the failed evaluations."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
+    header = ["problem", *METHODS, "seeds better", "seeds worse"]
+    for count in COUNTS:
+        rows = []
+        for name in found.problems:
+            each = [_regrets(found, name, method, count) for method in METHODS]
+            medians = (f"{np.median(regrets):.2g}" for regrets in each)
+            better, worse = int((each[0] < each[1]).sum()), int((each[0] > each[1]).sum())
+            rows.append([name, *medians, str(better), str(worse)])
+        yield runs.Table(f"Regret after {count} evaluations, median of {len(found.seeds)} seeds", header, rows)
+    rows = [
+        [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in METHODS)]
+        for name in found.problems
+    ]
+    yield runs.Table(f"Failed of {max(COUNTS)} evaluations, median", ["problem", *METHODS], rows)
+
+
+def _regrets(found: runs.Found, name: str, method: str, count: int) -> Array:
+    """Of each seed; infinite as long as all evaluations have failed."""
+    best = (run["best"][:count][-1] for run in found.of(name, method))
+    return np.array([math.inf if each is None else max(each, FLOOR) for each in best])
+
+
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.failures",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        tables,
+        runs.Axes("best", "regret", y_scale="log"),
+        budget=max(COUNTS),
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(benchmark().main())

@@ -1,0 +1,90 @@
+"""Noise that differs between regions, as replicates show it.
+
+The sample variance of the g-th replicated point, of m_g degrees of freedom, is log-normal to good approximation:
+
+    log s_g^2 - psi(m_g / 2) + log(m_g / 2) ~ N(log v(x_g), psi'(m_g / 2))
+
+(Bartlett and Kendall 1946). log v is a constant plus a Gaussian process with a squared exponential kernel over the
+cube. Which lengthscale and amplitude, of a few, is decided by the likelihood. It has to be ``EVIDENCE`` times that of a
+constant alone; else noise is learned from all results together, as without replicates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, polygamma
+
+from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+
+FEWEST = 4
+"""Points with replicates from which on noise may differ between regions."""
+EVIDENCE = 20.0
+"""Likelihood over that of equal noise, at least."""
+LENGTHSCALES = (0.15, 0.3, 0.6)
+"""In the unit cube, times the root of the number of axes."""
+AMPLITUDES = (1.0, 2.5)
+"""Standard deviations of log v."""
+CONSTANT = 10.0
+"""Standard deviation of its constant."""
+LEAST = 1e-6
+"""Of the range of the results: standard deviation at least, where replicates are equal."""
+
+
+def spread(problem: Problem, record: Record) -> Array:
+    """(T,) standard deviations of the noise of all results of a record, in the user's units; 0 where nothing speaks for
+    noise that differs between regions."""
+    nothing = np.zeros(record.size)
+    if record.size - record.points < FEWEST:
+        return nothing
+    counts = np.bincount(record.ordinals)
+    replicated = np.flatnonzero(counts > 1)
+    if len(replicated) < FEWEST:
+        return nothing
+    sums = np.bincount(record.ordinals, record.values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.bincount(record.ordinals, (record.values - (sums / counts)[record.ordinals]) ** 2)[replicated]
+        floor = (LEAST * np.ptp(record.values)) ** 2
+    degrees = counts[replicated] - 1.0
+    if not (np.isfinite(squares).all() and 0.0 < floor < np.inf):
+        return nothing
+    halves = degrees / 2.0
+    logs = np.log(np.maximum(squares / degrees, floor)) - digamma(halves) + np.log(halves)
+    places = record.positions[record.first_rows()]
+    found = _smoothed(problem.domain, places[replicated], logs, polygamma(1, halves), places)
+    return nothing if found is None else np.exp(found / 2.0)[record.ordinals]
+
+
+def _smoothed(domain: Domain, at: Array, logs: Array, variances: Array, places: Array) -> Array | None:
+    """log v at places, (k, d), given log variances, (g,), at points, (g, d), with these errors; None if a constant is
+    about as likely."""
+    constant = CONSTANT**2
+    centre = float(np.average(logs, weights=1.0 / variances))
+    alone = _log_likelihood(np.diag(variances) + constant, logs - centre)
+    best, found = alone + np.log(EVIDENCE), None
+    among, between = _squares(domain, at, at), _squares(domain, places, at)
+    for lengthscale in LENGTHSCALES:
+        scale = -0.5 / (lengthscale**2 * domain.dimension)
+        for amplitude in AMPLITUDES:
+            K = amplitude**2 * np.exp(scale * among) + constant + np.diag(variances)
+            value = _log_likelihood(K, logs - centre)
+            if value > best:
+                cross = amplitude**2 * np.exp(scale * between) + constant
+                best, found = value, centre + cross @ np.linalg.solve(K, logs - centre)
+    return found
+
+
+def _log_likelihood(K: Array, z: Array) -> float:
+    return float(-0.5 * (z @ np.linalg.solve(K, z) + np.linalg.slogdet(K)[1]))
+
+
+def _squares(domain: Domain, some: Array, others: Array) -> Array:
+    """Squared distances, (k, m); different categories are 1 apart."""
+    away = np.array([domain.differences(others, each) for each in some])
+    away[:, :, domain.categorical] = away[:, :, domain.categorical] != 0.0
+    squares: Array = (away**2).sum(axis=2)
+    return squares
