@@ -1,10 +1,10 @@
-"""The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
-Other servers may have owners of the same study.
+"""The owner of one study in this process: performs its requests in batches and exchanges messages with its model. Other
+servers may have owners of the same study.
 
-The requests that wait are a batch: they are performed one after the other on one draft, and committed in one
-transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the batch
-is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
-a thread, and other requests are performed meanwhile; after ``timeouts.suggestion`` they get quasi-random points.
+Waiting requests form a batch: they are performed in order on one draft and committed in one transaction. A refused
+request does not affect the others. If another server has written to the study meanwhile, the batch is repeated on the
+new state. Requests that need new points wait for the model without a thread while other requests are performed.
+After ``timeouts.suggestion`` they get quasi-random points.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ logger = logging.getLogger(__name__)
 MOST_QUESTIONS = 64
 """Questions that may wait for the model of one study."""
 MOST_WAITING = 256
-"""Requests that may wait for a batch of one study; those that wait for its model come on top."""
+"""Requests that may wait for a batch of one study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
-"""How long a result is held back while a request waits for the model, whose decision the result would make useless."""
+"""How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
 FIGURES_SECONDS = 0.5
-"""After this time figures are committed on their own, if no other commit has taken them along."""
+"""After this time the model's statistics are committed alone, if no other commit has included them."""
 AGAIN_SECONDS = 0.5
-"""After an error, before the next batch."""
+"""Delay of the next batch after an error."""
 LOADING_POLL_SECONDS = 0.5
-"""Between two looks at whether the engine is loaded."""
+"""Interval between two checks whether the engine has loaded."""
 MOST_PREFETCHED = 8
-"""Proposals that are made before anybody asks for them, at most."""
+"""Most proposals computed before a request asks for them."""
 
 
 @dataclass(eq=False)
 class Asking:
-    """A question that waits for its answer."""
+    """A question without an answer yet."""
 
     question: str
     arguments: tuple[Any, ...]
     receive: Callable[[StudyRow | None, Any], None]
-    """Given the study's row and the reply, or None and what was raised."""
+    """Called with the study's row and the reply, or with None and the exception."""
     number: int = field(default_factory=itertools.count().__next__)
-    """Tells it from all others of this process."""
+    """Unique in this process."""
 
 
 class Owner:
-    """One study."""
+    """The requests and the model of one study."""
 
     def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
@@ -81,34 +81,34 @@ class Owner:
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[Asking] = deque()
         self._unanswered: set[int] = set()
-        """Numbers of all questions that the model has not answered, wherever they are."""
+        """Numbers of all questions without an answer, queued or sent."""
         self._withdrawn: list[int] = []
-        """Numbers of the questions that are withdrawn."""
+        """Numbers of withdrawn questions whose withdrawal the model has not received."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
-        """Idempotency keys of the requests that have no outcome yet."""
+        """Idempotency keys of all requests without an outcome."""
         self._unfinished = 0
-        """Requests that have no outcome yet, wherever they are."""
+        """Number of requests without an outcome, queued, parked or in a batch."""
         self._is_forgotten = False
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
-        """Points that requests which had to wait for the model asked for together the last time."""
+        """Demand of the last batch with parked requests; the size of the next prefetch."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
         self._figures_since: float | None = None
-        """Since when there have been figures that are not stored."""
+        """Time of the first statistics that are not stored yet."""
         self._is_woken_soon = False
-        """Whether a batch begins soon, even if nothing else happens."""
+        """Whether another batch is scheduled within FIGURES_SECONDS."""
 
     def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
         """Queue a request.
 
         Raises:
-            RequestInProgress: a request with the same key waits already.
-            Busy: too many others wait.
+            RequestInProgress: a request with the same key is in progress.
+            Busy: the queue is full.
         """
         waiting = Waiting(request, Future())
         waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects
@@ -125,10 +125,10 @@ class Owner:
         return waiting.future
 
     def ask(self, asking: Asking) -> None:
-        """Queue a question to the model.
+        """Queue a question for the model.
 
         Raises:
-            Busy: too many others wait.
+            Busy: the queue is full.
         """
         with self._guard:
             if len(self._unanswered) >= MOST_QUESTIONS:
@@ -138,7 +138,7 @@ class Owner:
         self._dependencies.scheduler.ready(self.study_id)
 
     def withdraw(self, asking: Asking) -> None:
-        """Withdraw a question: no request waits for its answer any more."""
+        """Withdraw a question that no request waits for any more."""
         with self._guard:
             is_here = asking in self._questions
             if is_here:
@@ -150,25 +150,25 @@ class Owner:
             self._dependencies.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
-        """The study was deleted, or its rows were replaced from outside: the next batch reads it again."""
+        """Drop the cached study, which was deleted or replaced; the next batch reads it again."""
         with self._guard:
             self._is_forgotten = True
         self._dependencies.scheduler.ready(self.study_id)
 
     @property
     def unfinished(self) -> int:
-        """Requests that have no outcome yet."""
+        """Number of requests without an outcome."""
         return self._unfinished
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether nothing is queued or in progress."""
         with self._guard:
             return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
-        """Do what can be done now; called by one thread of the scheduler at a time. An error that prevents the whole
-        batch ends all its requests."""
+        """Process the queues. Only one thread of the scheduler may call it at a time. An error that prevents the whole
+        batch becomes the outcome of all its requests."""
         waiting: list[Waiting] = []
         questions: list[Asking] = []
         try:
@@ -197,8 +197,8 @@ class Owner:
                 self._give(asking, None, error)
 
     def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
-        """Move everything that waits into these lists, parked requests first, and return the replies of the model.
-        While a request waits for the model, results stay in the queue for up to HOLD_SECONDS."""
+        """Move the queues into these lists, parked requests first, and return the model's replies. While a request
+        waits for the model, results stay queued for up to HOLD_SECONDS."""
         self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         held_back: list[Waiting] = []
@@ -225,8 +225,8 @@ class Owner:
         return replies
 
     def _start_anew(self) -> None:
-        """Read the study again, and tell its model again, after an error that may have interrupted either. Another
-        batch follows soon, as requests may have arrived, or wait for the model."""
+        """Drop the cached study and resend the log to its model, after an error that may have interrupted either.
+        Schedule another batch for requests that have arrived or wait for the model."""
         self._cached = None
         self._link.reset()
         self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + AGAIN_SECONDS)
@@ -246,9 +246,8 @@ class Owner:
         return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
 
     def _work(self, waiting: list[Waiting]) -> None:
-        """Perform requests in one transaction. What all of them are refused with, as there is no such study, or the
-        database is busy or does not answer, is the outcome of each. After any other error, perform each one alone, so
-        that only those that cause it fail."""
+        """Perform requests in one transaction. A missing study or an unavailable or busy database is the outcome of
+        every request. After any other error, perform each request alone, so that only those that cause it fail."""
         try:
             finished, parked = self._performed(waiting)
         except AdaBKBError as error:
@@ -256,7 +255,7 @@ class Owner:
             finished, parked = [(each, error) for each in waiting], []
             if isinstance(error, StudyNotFound):
                 self._figures_since = None
-            elif self._figures_since is not None:  # the database did not take them yet
+            elif self._figures_since is not None:  # they could not be stored
                 self._wake_soon()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
@@ -266,18 +265,18 @@ class Owner:
                 finished, parked = self._performed_alone(waiting)
         self._parked = parked
         self._awaits_model = bool(parked)
-        if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
+        if self._awaits_model and self._replies:  # it arrived before ``_awaits_model`` was set
             self._dependencies.scheduler.ready(self.study_id)
         if parked:
             soonest = min(gives_up_at(each, self._link) for each in parked)
-            if soonest == math.inf:  # no reply comes where the engine cannot be loaded
+            if soonest == math.inf:  # the engine is loading, and may never reply
                 soonest = time.monotonic() + LOADING_POLL_SECONDS
             self._dependencies.scheduler.ready_at(self.study_id, soonest)
         for each, outcome in finished:
             self._finish(each, outcome)
 
     def _performed_alone(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """The outcomes of requests, each in a transaction of its own, and the parked ones."""
+        """The requests performed, each in its own transaction, with their outcomes, and the parked ones."""
         finished: list[tuple[Waiting, Any]] = []
         parked: list[Waiting] = []
         for each in waiting:
@@ -291,10 +290,10 @@ class Owner:
         return finished, parked
 
     def _performed(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """As ``_attempt``, repeated if another server has committed first.
+        """As ``_attempt``, repeated if another server commits first.
 
         Raises:
-            Unavailable: nothing was written, unless the connection broke while the commit was under way.
+            Unavailable: nothing was written, unless the connection broke during the commit.
             Exception: nothing was written.
         """
         try:
@@ -308,9 +307,9 @@ class Owner:
         """The finished requests with their outcomes, and the parked ones.
 
         Raises:
-            Contention: the study has changed since it was last read, or an idempotency key may be stored already;
-                nothing was written.
-            DBAPIError: the database refuses a row for another reason.
+                Contention: the study has changed since it was read, or an idempotency key may be stored already;
+                    nothing was written.
+            DBAPIError: the database rejected a row for another reason.
         """
         is_fresh = self._cached is None
         before = self._begin()
@@ -331,7 +330,7 @@ class Owner:
                         self._figures_since = self._figures_since or time.monotonic()
                         self._wake_soon()
                     else:
-                        self._figures_since = None  # another server has stored later ones
+                        self._figures_since = None  # another server has stored newer ones
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -342,24 +341,24 @@ class Owner:
         try:
             self._dependencies.metrics.count(batch.draft.log)
             self._after_commit(batch)
-        except Exception:  # what is committed is answered as such
+        except Exception:  # the commit stands, so its answers must be sent
             logger.exception("study %s: its model could not be told of the last events", self.study_id)
             self._start_anew()
         return batch.finished, batch.parked
 
     def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether answers of a batch that writes nothing are of one moment of the study: what they were made of has not
-        changed since, or is a row alone that was just read."""
+        """Whether the answers of a batch without writes are consistent. They are if the study has not changed since it
+        was read, or if they rest only on a row that was just read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
 
     def _store_figures(self, batch: Batch) -> bool:
-        """Commit figures that no request of the batch needs; whether that was possible. Where the database takes no
-        write, reads are answered all the same, if the study is still what the batch began from.
+        """Commit statistics that no request of the batch needs, and return whether they were stored. If the database
+        accepts no writes, reads are answered anyway, provided that the study has not changed.
 
         Raises:
-            Contention: the study has changed since it was last read.
+            Contention: the study has changed since it was read.
         """
         try:
             with self._dependencies.database.translating():
@@ -371,7 +370,7 @@ class Owner:
         return True
 
     def _begin(self) -> CachedStudy:
-        """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
+        """The study, cached or read; directs the link to its incarnation."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -379,7 +378,7 @@ class Owner:
         return self._cached
 
     def _after_commit(self, batch: Batch) -> None:
-        """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
+        """Send the model the new events and, if requests are parked or results are new, the demand for points."""
         link, log = self._link, batch.draft.log
         if log:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
@@ -418,7 +417,7 @@ class Owner:
             self._replies.append(reply)
         if self._awaits_model:
             self._dependencies.scheduler.ready(self.study_id)
-        else:  # the next batch takes it in, whatever that is for
+        else:  # the next batch reads it anyway
             self._wake_soon()
 
     def _wake_soon(self) -> None:

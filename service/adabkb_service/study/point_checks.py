@@ -1,4 +1,4 @@
-"""Points as users give them: checked, and in the one form that is stored."""
+"""Check points given by users, and convert them to the stored form."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
 
 
 def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """As ``checked_point``, for a point that has to satisfy the constraints of the study, with shares that are of its
-    mixtures.
+    """As ``checked_point``, for a point that must also satisfy the study's constraints and mixtures.
 
     Raises:
-        Invalid: also if it does not.
+        Invalid: also for a violated constraint or mixture.
     """
     point = checked_point(space, parameters, pointer)
     faults = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
@@ -59,7 +58,8 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) ->
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """Values that some parameters are to have, as ``checked_point`` has them, without those that never vary.
+    """Fixed values, converted as by ``checked_point``, without parameters that never vary and with shares that follow
+    from the others.
 
     Args:
         space: of the study.
@@ -77,10 +77,10 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
-    """By name the shares that those that are fixed leave to the only other one of their mixture.
+    """Name -> the share that the fixed ones determine, for each mixture with only one free component.
 
     Raises:
-        Invalid: they leave it no share.
+        Invalid: the fixed shares leave no share for it.
     """
     found, faults = {}, []
     for index, mixture in enumerate(space.mixtures):
@@ -98,7 +98,7 @@ def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[s
 
 
 def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The values of the context parameters, as ``checked_point`` has them.
+    """The values of all context parameters, converted as by ``checked_point``.
 
     Args:
         space: of the study.
@@ -106,7 +106,7 @@ def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> d
         pointer: JSON pointer to them in the request.
 
     Raises:
-        Invalid: one error per parameter that is missing, out of range, unknown, or no context.
+        Invalid: one error per parameter that is missing, out of range, unknown, or not a context parameter.
     """
     problems = {name: CHOSEN for name in context if name in space.names - space.context}
     problems |= space.problems({name: value for name, value in context.items() if name not in problems}, partial=True)
@@ -133,7 +133,7 @@ def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> N
 
 
 def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> None:
-    """Refuse a row of a catalogue that was withdrawn.
+    """Refuse a withdrawn row of a catalogue.
 
     Args:
         space: of the study.
@@ -156,7 +156,7 @@ def check_slice(within: Slice, pointer: str) -> None:
         pointer: JSON pointer to the fixed values in the request.
 
     Raises:
-        Invalid: none is found.
+        Invalid: no feasible point was found.
     """
     if within.feasible is not None:
         empty = [index for index, each in enumerate(within.feasible.mixtures) if each.is_empty]

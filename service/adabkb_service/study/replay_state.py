@@ -1,4 +1,4 @@
-"""The study as its log says: stored events, applied one after the other, and where they contradict each other."""
+"""Replay: apply the stored events of a study in order, and note where they contradict each other."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from adabkb_service.study.transitions import apply, begin
 
 @dataclass
 class ReplayState:
-    """All rows of a study, in memory, as its log says."""
+    """All rows of a study in memory, as derived from its log."""
 
     study: StudyRow
     trials: dict[int, TrialRow] = field(default_factory=dict)
-    """By number; the ends of leases are not known."""
+    """By number; without lease ends, which the log does not hold."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
     """By seq."""
     reports: dict[tuple[int, int, int], ReportRow] = field(default_factory=dict)
     """By trial, attempt and step."""
     first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    """The definition of the study when a "trial" or an "observation" of this number was new."""
+    """The definition when a "trial" or an "observation" with this number was added."""
     faults: list[str] = field(default_factory=list)
-    """How events contradict those before them."""
+    """Contradictions between an event and those before it."""
 
     def trial(self, number: int) -> TrialRow:
         """As in ``Rows``."""
@@ -74,7 +74,7 @@ class ReplayState:
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials of the present space without a result: those that may still get one, and those that
+        """Numbers of the trials inside the current space without a result: those that may still get one, and those that
         failed."""
         space = definition_of(self.study.definition).space()
         told = {row.trial for row in self.observations.values()}
@@ -86,10 +86,10 @@ class ReplayState:
 
 
 def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
-    """A study from its log; contradictions are noted in ``faults``, and such an event changes nothing.
+    """Replay a log. Contradictions are noted in ``faults``; an event that cannot be applied changes nothing.
 
     Raises:
-        ValueError: the log does not begin with a ``created`` event that can be read.
+        ValueError: the log does not begin with a readable ``created`` event.
     """
     first = next(iter(log), None)
     if first is None or first.kind != "created" or first.seq != 1:
@@ -111,7 +111,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
 
 
 def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
-    """What an event says that cannot be so after the events before it."""
+    """How an event contradicts those before it."""
     study, payload = logged.study, event.payload
     if event.seq != study.study_seq + 1:
         yield f"event {event.seq} follows event {study.study_seq}"
@@ -140,5 +140,6 @@ def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
 
 
 def _fault_of(trial: TrialRow, changes: object) -> str | None:
-    """What is wrong with a trial's attributes after changes; ``apply`` finds changes that are no object."""
+    """The error in a trial's attributes after these changes, or None; ``apply`` rejects changes that are not an
+    object."""
     return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None
