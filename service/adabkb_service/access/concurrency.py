@@ -1,5 +1,5 @@
-"""How much a server, and each user, has at the same time: requests, event streams, requests that wait for a trial. So
-no user takes all that a server has."""
+"""Limits on concurrent requests, event streams and requests that wait for a trial, per server and per user, so that no
+user exhausts a server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Something of which there are only so many at the same time."""
+    """A resource with a limited number in use at the same time."""
 
     name: str
     user_setting: str
-    """That limits it for each user."""
+    """Setting with the limit per user."""
     setting: str | None = None
-    """That limits it for the server."""
+    """Setting with the limit of the server."""
 
 
 REQUESTS = Kind("requests", "user_requests")  # the server limits connections
@@ -30,10 +30,10 @@ KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
-    """Counts for all users. Used by the event loop of a server alone. Links count for the owner of their study.
+    """Counts of all users. Used only by the event loop of a server. Links count for the owner of their study.
 
     Args:
-        most: by setting.
+        most: limits by setting.
     """
 
     def __init__(self, most: Mapping[str, int]) -> None:
@@ -41,7 +41,7 @@ class Concurrency:
         self._held: Counter[tuple[Kind, str]] = Counter()
 
     def is_full(self, kind: Kind, caller: Caller) -> bool:
-        """Whether the server, or the user, has as many as possible."""
+        """Whether the server or the user has reached the limit."""
         try:
             self.check(kind, caller)
         except (Busy, TooManyAtOnce):
@@ -49,11 +49,11 @@ class Concurrency:
         return False
 
     def check(self, kind: Kind, caller: Caller) -> None:
-        """Refuse one more, if there are as many as possible. Without tokens users are not told apart.
+        """Refuse one more beyond the limit. Without authentication only the server's limit applies.
 
         Raises:
-            TooManyAtOnce: the user has.
-            Busy: the server has.
+            TooManyAtOnce: the user has reached the limit.
+            Busy: the server has reached the limit.
         """
         if caller.user is not None and self._held[kind, caller.user] >= self._most[kind.user_setting]:
             raise TooManyAtOnce(caller.user, kind.name, self._most[kind.user_setting], kind.user_setting)
@@ -65,7 +65,7 @@ class Concurrency:
 
     @contextmanager
     def hold(self, kind: Kind, caller: Caller) -> Iterator[None]:
-        """Count one more as long as the block goes on.
+        """Count one more within the block.
 
         Raises:
             TooManyAtOnce, Busy: see ``check``.

@@ -1,4 +1,4 @@
-"""What the service counts and times, as Prometheus metrics in a registry of its own."""
+"""The service's Prometheus metrics, in a separate registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram
 from adabkb_service.storage.rows import EventRow
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Bounds of the buckets: most requests take some milliseconds, and a request waits ten seconds at most."""
+"""Upper bounds of the histogram buckets: most requests take some milliseconds, and wait 10 s at most."""
 
 
 class Metrics:
@@ -45,7 +45,7 @@ class Metrics:
         self.degraded_answers = self._counter(
             "degraded_answers", "Answers to suggest while the model could not decide in time or follow the log."
         )
-        # To look up a metric by its labels takes longer than to add to it.
+        # Looking up a metric by its labels takes longer than incrementing it.
         self._request = cache(self._requests.labels)
         self._request_time = cache(self._request_seconds.labels)
         self._phase = cache(self._phase_seconds.labels)
@@ -56,11 +56,11 @@ class Metrics:
         self._request_time(method, route).observe(seconds)
 
     def phase(self, operation: str, phase: str, seconds: float) -> None:
-        """Time a part of an operation."""
+        """Record the duration of a phase of an operation."""
         self._phase(operation, phase).observe(seconds)
 
     def count(self, log: Iterable[EventRow]) -> None:
-        """Count events that were committed."""
+        """Count committed events."""
         for event in log:
             if event.kind == "observed":
                 self.observations.labels("completed").inc()
