@@ -1,4 +1,4 @@
-"""The settings of a server. The commands of ``cli`` build them once and pass them on.
+"""The settings of a server. The commands in ``cli`` create them once and pass them on.
 
 Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
 """
@@ -26,7 +26,7 @@ from adabkb_service.timeouts import Timeouts
 
 FILE = "adabkb.toml"
 FLAGS = ("host", "port", "database", "access_log", "insecure")
-"""The settings that ``adabkb serve`` has options for."""
+"""Settings with an option of ``adabkb serve``."""
 LISTS = {
     "hosts": (re.compile(r"[\w.-]+"), "names without http:// and without a port, such as optimizer.lab.example"),
     "origins": (
@@ -34,9 +34,9 @@ LISTS = {
         "scheme, name and port as browsers send them, such as https://notebook.lab.example",
     ),
 }
-"""Settings that are lists: the pattern of an item, and what it has to be."""
+"""Settings that are lists -> the pattern of an item, and its description."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
-"""User and password of an address, of whatever characters."""
+"""User and password in an address."""
 
 
 class Settings(BaseSettings):
@@ -188,7 +188,7 @@ class Settings(BaseSettings):
 
     @property
     def timeouts(self) -> Timeouts:
-        """How long requests wait."""
+        """The longest waits of requests."""
         return Timeouts(
             suggestion=self.suggestion_seconds,
             follow=self.follow_seconds,
@@ -199,7 +199,7 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs of this machine reach the server."""
+        """Whether only programs on this machine can reach the server."""
         if self.proxies:
             return False
         try:
@@ -238,18 +238,18 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags first, then the environment, then the file."""
+        """Flags take precedence over the environment, and the environment over the file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 def listed(value: str) -> list[str]:
-    """The items of a setting that is a list."""
+    """The items of a comma-separated setting."""
     return [item.strip() for item in value.split(",") if item.strip()]
 
 
 def load(**flags: Any) -> Settings:
-    """The settings of the flags, the environment and the file.
+    """The settings from the flags, the environment and the file.
 
     Raises:
         ValueError: a setting is invalid; the message names it and says what is allowed.
@@ -258,7 +258,8 @@ def load(**flags: Any) -> Settings:
         return Settings(**flags)
     except ValidationError as error:
         sentences = "; ".join(_sentence(fault) for fault in error.errors())
-        raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None  # its own text has the values
+        # pydantic's own message contains the values
+        raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
 
@@ -272,7 +273,7 @@ def _sentence(fault: Mapping[str, Any]) -> str:
 
 
 class Setting(NamedTuple):
-    """One line of the settings table."""
+    """A row of the settings table."""
 
     name: str
     variable: str

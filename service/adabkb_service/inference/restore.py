@@ -22,8 +22,8 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
 
     Args:
         study: the row.
-            created: event of the study's creation, which has its original space and the data of older studies; None
-                where neither matters, as before its first suggestion.
+        created: event of the study's creation, which has its original space and the data of older studies; None
+            where neither matters, as before its first suggestion.
     """
     stored = study.definition if created is None else first_stored(created.payload["definition"])
     definition = definition_of(stored)

@@ -115,8 +115,8 @@ class Database:
         Raises:
             Contention: it conflicted with another transaction and should be repeated; nothing was written.
             Busy: no lock or connection was free in time; nothing was written.
-                Unavailable: the database does not respond. Nothing was written, unless the connection broke during the
-                    commit.
+            Unavailable: the database does not respond. Nothing was written, unless the connection broke during the
+                commit.
         """
         with self.translating(), self._batcher or nullcontext(), self._transaction() as connection:
             yield connection

@@ -87,8 +87,8 @@ class Changes:
 
         Args:
             study_id: id of the study.
-                in_turn: wake only the first such waiter. If its event is set at the end of the block, the next one is
-                    woken.
+            in_turn: wake only the first such waiter. If its event is set at the end of the block, the next one is
+                woken.
         """
         waiter, waiters = _Waiter(in_turn), self._waiters[study_id]
         waiters.append(waiter)

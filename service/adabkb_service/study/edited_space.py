@@ -20,8 +20,8 @@ def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
 
     Args:
         draft: of the study.
-            count: number of trials about to be handed out; only that many of the first waiting trials are checked. None
-                checks all.
+        count: number of trials about to be handed out; only that many of the first waiting trials are checked. None
+            checks all.
     """
     if not is_edited(draft.study.definition):
         return

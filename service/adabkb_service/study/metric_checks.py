@@ -28,8 +28,8 @@ def checked_metrics(
     """The metrics of a result and their standard errors, in the study's order; empty for a study without metrics.
 
     Raises:
-            Invalid: one error per missing or unknown metric, and for a missing value, or a value in a study with
-                several objectives.
+        Invalid: one error per missing or unknown metric, and for a missing value, or a value in a study with
+            several objectives.
     """
     _raise_if_any(list(_of_value(metrics, result.value, result.std_error)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):

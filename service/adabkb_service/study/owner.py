@@ -307,8 +307,8 @@ class Owner:
         """The finished requests with their outcomes, and the parked ones.
 
         Raises:
-                Contention: the study has changed since it was read, or an idempotency key may be stored already;
-                    nothing was written.
+            Contention: the study has changed since it was read, or an idempotency key may be stored already;
+                nothing was written.
             DBAPIError: the database rejected a row for another reason.
         """
         is_fresh = self._cached is None
