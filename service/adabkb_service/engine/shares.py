@@ -1,4 +1,4 @@
-"""Whether parameters can be the shares of mixtures, and leave points of these; in words if they do not."""
+"""Validate the parameters of mixtures, and check that mixtures have points, with messages for users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTEXT = "is a context parameter, which is not chosen; leave it out, or leave i
 CONDITIONAL = "has a condition (when); leave that out: a component that is absent has the share 0"
 
 Fault = tuple[tuple[str | int, ...], str]
-"""The place in the list of mixtures, and what is wrong there."""
+"""The place in the list of mixtures, and the message."""
 
 
 def faults(
@@ -29,12 +29,12 @@ def faults(
     context: Collection[str],
     conditional: Collection[str],
 ) -> list[Fault]:
-    """What is wrong with mixtures; empty if there are points of each.
+    """The errors in mixtures; empty if each has points.
 
     Args:
         mixtures: of a space.
-        parameters: all of it.
-        context: names of the parameters that are not chosen.
+        parameters: all parameters of the space.
+        context: names of the context parameters.
         conditional: names of the parameters that are not active everywhere.
     """
     by_name, found = {each.name: each for each in parameters}, list[Fault]()
@@ -59,7 +59,7 @@ def _of_share(
     context: Collection[str],
     conditional: Collection[str],
 ) -> str | None:
-    """What keeps a parameter from being a share."""
+    """The reason why a parameter cannot be a share; None if it can."""
     parameter = parameters.get(name)
     if parameter is None:
         near = nearest(name, parameters)
@@ -84,7 +84,7 @@ def _of_share(
 
 
 def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterator[Fault]:
-    """What leaves no point of a mixture of sound shares."""
+    """The errors that leave a mixture of valid shares without points."""
     shares = [each for name in mixture.names if isinstance(each := parameters[name], FloatAxis)]
     lowest, highest = sum(each.low for each in shares), sum(each.high for each in shares)
     always = [each.name for each in shares if each.low > 0.0]
