@@ -1,7 +1,7 @@
-"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a small part of Python's expressions.
+"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a subset of Python's expressions.
 
-Python's own parser reads the text, and every node of its tree that is not on the list here is refused. No text is ever
-run as code.
+Python's parser reads the text, and every node of its tree that is not allowed here is refused. The text is never
+executed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from adabkb_service.engine.constraints.hints import CONSTANTS, instead
 from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
-"""Characters of a constraint."""
+"""Most characters of a constraint."""
 DEEPEST = 100
-"""Levels of a constraint: a sum of n terms has n."""
+"""Most nesting levels of a constraint; a sum of n terms has n."""
 LARGEST = 1e100
-"""Magnitude of a number in a constraint."""
+"""Largest magnitude of a number in a constraint."""
 
 OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -33,14 +33,14 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {ast.LtE: "<=", ast.GtE: ">=", ast.
 OPPOSITES = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 MEMBERSHIPS: Mapping[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in"}
 ARGUMENTS = {"abs": (1, 1), "sqrt": (1, 1), "log": (1, 1), "exp": (1, 1), "min": (2, 20), "max": (2, 20)}
-"""Least and largest number of arguments, by function."""
+"""Function -> smallest and largest number of arguments."""
 FORM = "numbers, names of parameters, + - * / **, parentheses, abs, min, max, sqrt, log, exp, and <=, >=, <, >"
 COMPUTED = "use <=, >=, < or >, such as 2 <= a + b <= 2"
 EXAMPLES = 'a + b <= 1 or kind == "x"'
 
 
 class Fault(ValueError):
-    """What is wrong with a constraint, and where."""
+    """An error in a constraint, with its column."""
 
     def __init__(self, column: int, sentence: str) -> None:
         super().__init__(f"column {column}: {sentence}")
@@ -48,10 +48,10 @@ class Fault(ValueError):
 
 @lru_cache(256)
 def parse(text: str) -> Expression:
-    """The tree of a constraint, a text without spaces around it.
+    """The tree of a constraint, given as text without surrounding spaces.
 
     Raises:
-        Fault: it is not of this grammar.
+        Fault: the text does not match the grammar.
     """
     if "\\" in text or not text.isprintable():
         raise Fault(1, "must be one line, without backslashes")
@@ -68,7 +68,7 @@ def parse(text: str) -> Expression:
 
 
 def names(side: ast.expr) -> dict[str, int]:
-    """The parameters that a side of a comparison names, and the offset of the first place of each in the text."""
+    """Name of each parameter in one side of a comparison -> offset of its first occurrence in the text."""
     found: dict[str, int] = {}
     functions = {id(node.func) for node in ast.walk(side) if isinstance(node, ast.Call)}
     for node in ast.walk(side):
@@ -79,7 +79,7 @@ def names(side: ast.expr) -> dict[str, int]:
 
 
 def _name(node: ast.AST) -> str | None:
-    """The parameter that a node names: an identifier, or any name in quotes."""
+    """The parameter that a node names: an identifier, or any name in quotes. None for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return name
@@ -87,19 +87,19 @@ def _name(node: ast.AST) -> str | None:
 
 
 class _Reader:
-    """Makes expressions of Python's trees, and refuses what is not of the grammar.
+    """Converts Python's syntax trees to expressions, and refuses everything outside the grammar.
 
-    The methods take the number of levels that are left, and whether the opposite is meant.
+    The methods take the number of remaining nesting levels, and whether to negate the result.
 
     Raises:
-        Fault: there is such a thing.
+        Fault: the tree does not match the grammar.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def expression(self, node: ast.expr, levels: int, *, opposite: bool = False) -> Expression:
-        """What holds or does not."""
+        """The expression of a node, or its negation."""
         self._bound(node, levels)
         match node:
             case ast.BoolOp(op=op, values=parts):
@@ -161,7 +161,7 @@ class _Reader:
         return Membership(name, left.col_offset, values, tuple(each.col_offset for each in given), excluded)
 
     def _value(self, node: ast.expr, name: str) -> Value:
-        """A choice, or a number."""
+        """A choice, which may be a list, or a number."""
         if isinstance(node, ast.List | ast.Tuple):
             return [self._scalar(each, name) for each in node.elts]
         return self._scalar(node, name)
@@ -187,7 +187,7 @@ class _Reader:
         raise self._fault(node, "must be a value: a number, a text in quotes, True, False or None")
 
     def _check_number(self, node: ast.expr, levels: int) -> None:
-        """Check a number of a comparison."""
+        """Check one side of a numeric comparison."""
         self._bound(node, levels)
         match node:
             case ast.Name() | ast.Constant(value=str()):
@@ -229,7 +229,7 @@ class _Reader:
             raise self._fault(node, f"is nested more than {DEEPEST} levels deep")
 
     def _refuse_symbols(self, node: ast.expr) -> None:
-        """Say what to write in place of ``&``, ``|`` and ``~``."""
+        """Refuse ``&``, ``|`` and ``~``, with the replacement."""
         is_symbol = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
         if (is_symbol or isinstance(node, ast.UnaryOp)) and (hint := instead(self._text)):
             raise Fault(hint[0] + 1, hint[1])
@@ -239,5 +239,5 @@ class _Reader:
 
 
 def column_of(text: str, offset: int) -> int:
-    """The column, from 1, of an offset of a tree, which counts bytes."""
+    """The column, from 1, of a byte offset."""
     return len(text.encode()[:offset].decode(errors="ignore")) + 1
