@@ -378,9 +378,9 @@ def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
     manage.create(running, definition())
     owner, elsewhere = Owner("s", running), Service(database, clock=clock)
     told = owner.submit(telling(1.0))
-    owner.take_turn()
+    owner.process_queues()
     assert told.done()
-    owner.take_turn()  # which takes the reply of the model in
+    owner.process_queues()  # which takes the reply of the model in
     assert not owner.is_idle
     if gone == "deleted":
         trash.delete(elsewhere, "s", purge=True)
@@ -389,6 +389,6 @@ def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
         get(elsewhere, "s")
     time.sleep(FIGURES_SECONDS)
     for _ in range(3):
-        owner.take_turn()
+        owner.process_queues()
         time.sleep(FIGURES_SECONDS)
     assert owner.is_idle

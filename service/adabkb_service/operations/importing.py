@@ -93,8 +93,8 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
         told = replayed(shown.id, log)
     except ValueError as error:
         raise _invalid(_told(error)) from error
-    if told.faults:
-        raise _invalid(told.faults[0])
+    if told.contradictions:
+        raise _invalid(told.contradictions[0])
     for excluded in definition_of(told.study.definition).exclusions().values():
         raise _invalid(excluded)
     their_trials = _trials(told, found["trial"])

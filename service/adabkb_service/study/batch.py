@@ -27,7 +27,7 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 
 logger = logging.getLogger(__name__)
 
-NOWHERE = -1
+UNUSABLE = -1
 """Placeholder for the event that proposals rest on: marks them as unusable."""
 
 
@@ -52,7 +52,7 @@ class Waiting:
         """Whether the request was parked before."""
         return self.taken is not None and self.resumed > self.taken
 
-    def begins(self, now: float) -> None:
+    def join_batch(self, now: float) -> None:
         """Note that the request joins a batch now."""
         self.taken, self.resumed = self.taken or now, now
 
@@ -73,7 +73,7 @@ class Batch:
         self._link = link
         self._refunds: list[Callable[[], None]] = []
         """Each returns quota that a request has spent, unless the batch is committed."""
-        self._take_in_model()
+        self._update_from_model()
 
     def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
         """Perform a request, refuse it, or park it.
@@ -110,12 +110,12 @@ class Batch:
             self.finished.append((waiting, outcome))
             self.stores_figures = self.stores_figures or request.stores_figures
         except AdaBKBError as refusal:
-            self._take_back(spent, prefetched)
-            self.finished.append((waiting, self._known_after_all(request, refusal)))
+            self._undo(spent, prefetched)
+            self.finished.append((waiting, self._stored_answer_or(request, refusal)))
         except DBAPIError:
             raise
         except Exception as error:  # a bug; the other requests must not fail with it
-            self._take_back(spent, prefetched)
+            self._undo(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
@@ -134,17 +134,17 @@ class Batch:
 
     def close(self) -> None:
         """End the snapshot and return quota that was spent but not committed."""
-        self._take_back(0, self.prefetched)
+        self._undo(0, self.prefetched)
         self.draft.close()
 
-    def _take_back(self, spent: int, prefetched: Prefetched) -> None:
+    def _undo(self, spent: int, prefetched: Prefetched) -> None:
         """Restore the proposals of a request that failed, and undo all quota spending after the first ``spent``
         ones."""
         self.prefetched = prefetched
         while len(self._refunds) > spent:
             self._refunds.pop()()
 
-    def _take_in_model(self) -> None:
+    def _update_from_model(self) -> None:
         """Copy the model's latest statistics to the draft, and record if it failed or recovered."""
         link, study = self._link, self.draft.study
         shown = -1 if study.model is None else study.model["rests_on"]
@@ -166,7 +166,7 @@ class Batch:
         draft, link = self.draft, self._link
         rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
         points = self.prefetched.take(count, rests_on, fixed)
-        if points is None and link.is_worth_waiting_for() and time.monotonic() < gives_up_at(waiting, link):
+        if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(waiting, link):
             return None
         found = points or []
         if points is not None and (self.prefetched.is_all or len(found) == count):
@@ -198,7 +198,7 @@ class Batch:
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.model_event_seq is not None:
             # The remaining proposals assume that only points of the model are pending.
-            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else NOWHERE)
+            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else UNUSABLE)
         if request.key is None:
             return outcome
         has_effects = draft.changes != changes and outcome.is_kept
@@ -208,7 +208,7 @@ class Batch:
             draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
         return outcome
 
-    def _known_after_all(self, request: Request[Any], refusal: AdaBKBError) -> Any:
+    def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
         """The stored answer if there is one, else the refusal: the request may repeat one that succeeded."""
         if isinstance(refusal, StudyNotFound):
             return refusal
@@ -223,7 +223,7 @@ def _is_new(event: EventRow) -> bool:
     return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
-def gives_up_at(waiting: Waiting, link: ModelLink) -> float:
+def deadline(waiting: Waiting, link: ModelLink) -> float:
     """Deadline of a parked request, by ``time.monotonic``; infinite while the engine is loading."""
     if waiting.request.follows_model:
         return waiting.since + link.timeouts.follow

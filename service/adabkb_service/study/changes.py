@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class _Waiter:
     """A request or stream that waits."""
 
-    in_turn: bool
+    for_trial: bool
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -60,9 +60,9 @@ class Changes:
         """Whether a query is in progress."""
 
     @property
-    def in_turn(self) -> int:
+    def waiting_for_trial(self) -> int:
         """Number of requests that wait for a trial."""
-        return sum(waiter.in_turn for waiters in list(self._waiters.values()) for waiter in waiters)
+        return sum(waiter.for_trial for waiters in list(self._waiters.values()) for waiter in waiters)
 
     @property
     def is_closing(self) -> bool:
@@ -82,15 +82,15 @@ class Changes:
                 self._loop.call_soon_threadsafe(self._changed, study_id, last_event, may_free)
 
     @contextmanager
-    def waiting(self, study_id: str, *, in_turn: bool = False) -> Iterator[asyncio.Event]:
+    def waiting(self, study_id: str, *, for_trial: bool = False) -> Iterator[asyncio.Event]:
         """Within the block, the event is set whenever the study changes; the waiter clears it.
 
         Args:
             study_id: id of the study.
-            in_turn: wake only the first such waiter. If its event is set at the end of the block, the next one is
+            for_trial: wake only the first such waiter. If its event is set at the end of the block, the next one is
                 woken.
         """
-        waiter, waiters = _Waiter(in_turn), self._waiters[study_id]
+        waiter, waiters = _Waiter(for_trial), self._waiters[study_id]
         waiters.append(waiter)
         self._loop = asyncio.get_running_loop()
         if self._looking is None:
@@ -102,7 +102,7 @@ class Changes:
             if not waiters:
                 self._waiters.pop(study_id, None)
                 self._seen.pop(study_id, None)
-            elif in_turn and waiter.woken.is_set():
+            elif for_trial and waiter.woken.is_set():
                 self._wake_next(study_id)
 
     async def close(self) -> None:
@@ -117,7 +117,7 @@ class Changes:
             return
         self._seen[study_id] = last_event
         for waiter in self._waiters[study_id]:
-            if not waiter.in_turn:
+            if not waiter.for_trial:
                 waiter.woken.set()
         if may_free:
             self._wake_next(study_id)
@@ -125,7 +125,7 @@ class Changes:
     def _wake_next(self, study_id: str) -> None:
         """Wake the first sleeping request that waits in turn."""
         for waiter in self._waiters.get(study_id, ()):
-            if waiter.in_turn and not waiter.woken.is_set():
+            if waiter.for_trial and not waiter.woken.is_set():
                 waiter.woken.set()
                 return
 

@@ -43,12 +43,12 @@ class SteadyClock:
     def __init__(self, source: Clock, uptime: Callable[[], timedelta] = uptime) -> None:
         self._source = source
         self._uptime = uptime
-        self._course: _Course | None = None
+        self._correction: _Correction | None = None
 
     def __call__(self) -> datetime:
         """The current time in UTC."""
-        course, uptime = self._begun(), self._uptime()
-        return EPOCH + uptime + course.offset_at(uptime)
+        correction, uptime = self._begun(), self._uptime()
+        return EPOCH + uptime + correction.offset_at(uptime)
 
     def follow(self) -> timedelta:
         """Read the source again and start to approach it.
@@ -56,17 +56,17 @@ class SteadyClock:
         Returns:
             How far the source is ahead of this clock; negative if it is behind.
         """
-        course, read, uptime = self._begun(), self._read(), self._uptime()
-        offset = course.offset_at(uptime)
+        correction, read, uptime = self._begun(), self._read(), self._uptime()
+        offset = correction.offset_at(uptime)
         ahead = read - offset
-        self._course = _Course(uptime, offset, ahead if abs(ahead) > TOLERATED else timedelta(0))
+        self._correction = _Correction(uptime, offset, ahead if abs(ahead) > TOLERATED else timedelta(0))
         return ahead
 
-    def _begun(self) -> _Course:
-        """The current course; reads the source on first use."""
-        if self._course is None:
-            self._course = _Course(self._uptime(), self._read(), timedelta(0))
-        return self._course
+    def _begun(self) -> _Correction:
+        """The current correction; reads the source on first use."""
+        if self._correction is None:
+            self._correction = _Correction(self._uptime(), self._read(), timedelta(0))
+        return self._correction
 
     def _read(self) -> timedelta:
         """The source's time at uptime 0, from the quickest of several readings."""
@@ -81,7 +81,7 @@ class SteadyClock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Correction:
     """How the clock advances after its last reading."""
 
     since: timedelta

@@ -35,7 +35,7 @@ from adabkb_service.study.cached_study import CachedStudy
 if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
 
-MOST_TRIALS_HELD = 1000
+MOST_CACHED_TRIALS = 1000
 """Trials of one study kept in memory between two units of work; if there are more, they are read again."""
 
 
@@ -240,10 +240,10 @@ class Draft:
         self.close()
         self._database.write(self._write)
         study = replace(self.study, version=before.version + 1)
-        held_trials = {**self._before.trials, **self._trials}
-        if len(held_trials) > MOST_TRIALS_HELD:
-            held_trials = self._trials
-        unfinished = {number: row for number, row in held_trials.items() if row.finished_at is None}
+        cached_trials = {**self._before.trials, **self._trials}
+        if len(cached_trials) > MOST_CACHED_TRIALS:
+            cached_trials = self._trials
+        unfinished = {number: row for number, row in cached_trials.items() if row.finished_at is None}
         return CachedStudy(study, self.next_expiry, unfinished)
 
     def _changed_columns(self) -> dict[str, Any]:

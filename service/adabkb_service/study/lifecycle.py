@@ -28,7 +28,7 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
     if used_up and not study.unfinished:
         return "complete", used_up
     if study.paused:
-        return "paused", "failures" if _fails_on_and_on(study) else "paused"
+        return "paused", "failures" if _has_reached_failure_limit(study) else "paused"
     if used_up:
         return "running", used_up
     if study.pending_limit is not None and study.unfinished >= study.pending_limit:
@@ -80,7 +80,7 @@ def room(study: StudyRow) -> int:
     return max(min(limits), 0)
 
 
-def _fails_on_and_on(study: StudyRow) -> bool:
+def _has_reached_failure_limit(study: StudyRow) -> bool:
     """Whether consecutive failures have reached the limit. The study then pauses, to save its budget."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
@@ -88,7 +88,7 @@ def _fails_on_and_on(study: StudyRow) -> bool:
 def update_state(draft: Draft) -> None:
     """Pause a study at its failure limit, derive its state, and log both. To be called last in a batch."""
     study = draft.study
-    if _fails_on_and_on(study) and not study.paused:
+    if _has_reached_failure_limit(study) and not study.paused:
         draft.record("paused", {"reason": "failures", "failures": study.failures})
     state, reason = status(draft.study)
     if state != study.state:

@@ -34,14 +34,14 @@ def checked_metrics(
     _raise_if_any(list(_of_value(metrics, result.value, result.std_error)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
-    values, errors = told_metrics(result), result.std_errors or {}
+    values, errors = metrics_of_result(result), result.std_errors or {}
     if not (metrics or values or errors):
         return {}
-    told = {"metrics": values, "std_errors": errors}
+    fields = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
             *_missing(metrics, values),
-            *_unknown(metrics, {field: numbers for field, numbers in told.items() if numbers}),
+            *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
             *_unpaid(metrics, values),
         ]
     )
@@ -50,7 +50,7 @@ def checked_metrics(
     return {"metrics": {name: values[name] for name in names}, "std_errors": given} if names else {}
 
 
-def told_metrics(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
+def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
     """The metrics of a result, including the cost in either notation."""
     return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
 
@@ -132,6 +132,6 @@ def _unpaid(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterato
             yield FieldError(f"/metrics{json_pointer(metric.name)}", sentence, "cost")
 
 
-def _raise_if_any(faults: list[FieldError]) -> None:
-    if faults:
-        raise Invalid(faults)
+def _raise_if_any(errors: list[FieldError]) -> None:
+    if errors:
+        raise Invalid(errors)

@@ -34,7 +34,7 @@ from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
-from adabkb_service.study.batch import Batch, Waiting, gives_up_at
+from adabkb_service.study.batch import Batch, Waiting, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
@@ -51,7 +51,7 @@ HOLD_SECONDS = 0.1
 """How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
 FIGURES_SECONDS = 0.5
 """After this time the model's statistics are committed alone, if no other commit has included them."""
-AGAIN_SECONDS = 0.5
+RETRY_SECONDS = 0.5
 """Delay of the next batch after an error."""
 LOADING_POLL_SECONDS = 0.5
 """Interval between two checks whether the engine has loaded."""
@@ -60,7 +60,7 @@ MOST_PREFETCHED = 8
 
 
 @dataclass(eq=False)
-class Asking:
+class PendingQuestion:
     """A question without an answer yet."""
 
     question: str
@@ -79,7 +79,7 @@ class Owner:
         self._dependencies = dependencies
         self._guard = threading.Lock()  # of all fields up to _is_forgotten
         self._arrived: deque[Waiting] = deque()
-        self._questions: deque[Asking] = deque()
+        self._questions: deque[PendingQuestion] = deque()
         self._unanswered: set[int] = set()
         """Numbers of all questions without an answer, queued or sent."""
         self._withdrawn: list[int] = []
@@ -124,7 +124,7 @@ class Owner:
         self._dependencies.scheduler.ready(self.study_id)
         return waiting.future
 
-    def ask(self, asking: Asking) -> None:
+    def ask(self, pending: PendingQuestion) -> None:
         """Queue a question for the model.
 
         Raises:
@@ -133,19 +133,19 @@ class Owner:
         with self._guard:
             if len(self._unanswered) >= MOST_QUESTIONS:
                 raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
-            self._unanswered.add(asking.number)
-            self._questions.append(asking)
+            self._unanswered.add(pending.number)
+            self._questions.append(pending)
         self._dependencies.scheduler.ready(self.study_id)
 
-    def withdraw(self, asking: Asking) -> None:
+    def withdraw(self, pending: PendingQuestion) -> None:
         """Withdraw a question that no request waits for any more."""
         with self._guard:
-            is_here = asking in self._questions
+            is_here = pending in self._questions
             if is_here:
-                self._questions.remove(asking)
-                self._unanswered.discard(asking.number)
+                self._questions.remove(pending)
+                self._unanswered.discard(pending.number)
             else:
-                self._withdrawn.append(asking.number)
+                self._withdrawn.append(pending.number)
         if not is_here:
             self._dependencies.scheduler.ready(self.study_id)
 
@@ -166,11 +166,11 @@ class Owner:
         with self._guard:
             return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
 
-    def take_turn(self) -> None:
+    def process_queues(self) -> None:
         """Process the queues. Only one thread of the scheduler may call it at a time. An error that prevents the whole
         batch becomes the outcome of all its requests."""
         waiting: list[Waiting] = []
-        questions: list[Asking] = []
+        questions: list[PendingQuestion] = []
         try:
             replies = self._take(waiting, questions)
             for reply in replies:
@@ -179,7 +179,7 @@ class Owner:
                     self._dependencies.metrics.phase("observe", "learn", reply.seconds)
             now = time.monotonic()
             for each in waiting:
-                each.begins(now)
+                each.join_batch(now)
             in_time = [each for each in waiting if self._is_in_time(each)]
             if in_time or replies or self._figures_are_due():
                 self._work(in_time)
@@ -188,15 +188,15 @@ class Owner:
                 del questions[0]
         except Exception as error:
             logger.exception("study %s: a batch failed", self.study_id)
-            self._start_anew()
+            self._reset()
             parked = set(map(id, self._parked))
             for each in waiting:
                 if id(each) not in parked:
                     self._finish(each, error)
-            for asking in questions:
-                self._give(asking, None, error)
+            for pending in questions:
+                self._give(pending, None, error)
 
-    def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
+    def _take(self, waiting: list[Waiting], questions: list[PendingQuestion]) -> list[Reply]:
         """Move the queues into these lists, parked requests first, and return the model's replies. While a request
         waits for the model, results stay queued for up to HOLD_SECONDS."""
         self._is_woken_soon = False
@@ -224,12 +224,12 @@ class Owner:
             self._link.withdraw(number)
         return replies
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         """Drop the cached study and resend the log to its model, after an error that may have interrupted either.
         Schedule another batch for requests that have arrived or wait for the model."""
         self._cached = None
         self._link.reset()
-        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + AGAIN_SECONDS)
+        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)
 
     def _is_in_time(self, waiting: Waiting) -> bool:
         is_loading = self._link.loaded_at == math.inf
@@ -268,7 +268,7 @@ class Owner:
         if self._awaits_model and self._replies:  # it arrived before ``_awaits_model`` was set
             self._dependencies.scheduler.ready(self.study_id)
         if parked:
-            soonest = min(gives_up_at(each, self._link) for each in parked)
+            soonest = min(deadline(each, self._link) for each in parked)
             if soonest == math.inf:  # the engine is loading, and may never reply
                 soonest = time.monotonic() + LOADING_POLL_SECONDS
             self._dependencies.scheduler.ready_at(self.study_id, soonest)
@@ -343,7 +343,7 @@ class Owner:
             self._after_commit(batch)
         except Exception:  # the commit stands, so its answers must be sent
             logger.exception("study %s: its model could not be told of the last events", self.study_id)
-            self._start_anew()
+            self._reset()
         return batch.finished, batch.parked
 
     def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
@@ -397,18 +397,20 @@ class Owner:
         if batch.parked or has_results:
             link.advance(demand.count, demand.fixed)
 
-    def _pass_on(self, asking: Asking) -> None:
+    def _pass_on(self, pending: PendingQuestion) -> None:
         try:
             study = self._begin().study
         except Exception as error:
-            self._give(asking, None, error)
+            self._give(pending, None, error)
             return
-        self._link.ask(asking.number, asking.question, asking.arguments, lambda reply: self._give(asking, study, reply))
+        self._link.ask(
+            pending.number, pending.question, pending.arguments, lambda reply: self._give(pending, study, reply)
+        )
 
-    def _give(self, asking: Asking, study: StudyRow | None, reply: Any) -> None:
+    def _give(self, pending: PendingQuestion, study: StudyRow | None, reply: Any) -> None:
         with self._guard:
-            self._unanswered.discard(asking.number)
-        asking.receive(study, reply)
+            self._unanswered.discard(pending.number)
+        pending.receive(study, reply)
 
     def _receive(self, reply: Reply) -> None:
         if isinstance(reply, Superseded):

@@ -49,11 +49,11 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) ->
         Invalid: also for a violated constraint or mixture.
     """
     point = checked_point(space, parameters, pointer)
-    faults = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
-    for index, fault in space.unmixed(point).items():
-        faults.append(FieldError(pointer, f"{_shares(space, index)} {fault}", "mixture_violated"))
-    if faults:
-        raise Invalid(faults)
+    errors = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
+    for index, problem in space.unmixed(point).items():
+        errors.append(FieldError(pointer, f"{_shares(space, index)} {problem}", "mixture_violated"))
+    if errors:
+        raise Invalid(errors)
     return point
 
 
@@ -82,18 +82,18 @@ def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[s
     Raises:
         Invalid: the fixed shares leave no share for it.
     """
-    found, faults = {}, []
+    found, errors = {}, []
     for index, mixture in enumerate(space.mixtures):
         others = [name for name in mixture.names if name not in fixed]
         if len(others) != 1:
             continue
         left = simplex(space, mixture, fixed)
         if left.is_empty:
-            faults.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
+            errors.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
             continue
         found[others[0]] = left.exact(left.projected(np.zeros((1, len(mixture.names))))[0])[others[0]]
-    if faults:
-        raise Invalid(faults)
+    if errors:
+        raise Invalid(errors)
     return found
 
 
@@ -194,8 +194,8 @@ def _satisfies(space: Space, index: int) -> str:
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
-    faults = [
+    errors = [
         FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
         for name, sentence in islice(problems.items(), MOST_ERRORS)
     ]
-    return Invalid(faults, len(problems) - len(faults))
+    return Invalid(errors, len(problems) - len(errors))

@@ -28,7 +28,7 @@ class ReplayState:
     """By trial, attempt and step."""
     first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     """The definition when a "trial" or an "observation" with this number was added."""
-    faults: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
     """Contradictions between an event and those before it."""
 
     def trial(self, number: int) -> TrialRow:
@@ -77,16 +77,16 @@ class ReplayState:
         """Numbers of the trials inside the current space without a result: those that may still get one, and those that
         failed."""
         space = definition_of(self.study.definition).space()
-        told = {row.trial for row in self.observations.values()}
-        told |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
-        unknown = [trial for trial in self.trials.values() if trial.number not in told]
+        with_result = {row.trial for row in self.observations.values()}
+        with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
+        unknown = [trial for trial in self.trials.values() if trial.number not in with_result]
         without = [trial for trial in unknown if space.present(trial.parameters) is not None]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
 
 
 def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
-    """Replay a log. Contradictions are noted in ``faults``; an event that cannot be applied changes nothing.
+    """Replay a log. Contradictions between events are collected; an event that cannot be applied changes nothing.
 
     Raises:
         ValueError: the log does not begin with a readable ``created`` event.
@@ -95,24 +95,24 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
     if first is None or first.kind != "created" or first.seq != 1:
         raise ValueError("the log does not begin with the creation of the study")
     try:
-        logged = ReplayState(begin(study_id, first))
+        state = ReplayState(begin(study_id, first))
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
     for event in list(log)[1:]:
-        logged.faults.extend(_contradictions(logged, event))
+        state.contradictions.extend(_contradictions(state, event))
         try:
-            apply(logged, event)
+            apply(state, event)
         except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
-            fault = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
-            logged.faults.append(fault)
-            logged.study = replace(logged.study, study_seq=event.seq)
-    return logged
+            problem = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
+            state.contradictions.append(problem)
+            state.study = replace(state.study, study_seq=event.seq)
+    return state
 
 
-def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
+def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
     """How an event contradicts those before it."""
-    study, payload = logged.study, event.payload
+    study, payload = state.study, event.payload
     if event.seq != study.study_seq + 1:
         yield f"event {event.seq} follows event {study.study_seq}"
     if event.kind in ("suggested", "queued"):
@@ -122,7 +122,7 @@ def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
-    trial = logged.trials.get(event.trial or 0)
+    trial = state.trials.get(event.trial or 0)
     if trial is None:
         return
     if event.kind == "leased" and not payload.get("renewed"):
@@ -135,11 +135,11 @@ def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state != "failed":
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
-    if event.kind == "annotated" and (fault := _fault_of(trial, payload.get("attributes"))):
-        yield f"event {event.seq} gives trial {trial.number} attributes that {fault}"
+    if event.kind == "annotated" and (problem := _attribute_problem(trial, payload.get("attributes"))):
+        yield f"event {event.seq} gives trial {trial.number} attributes that {problem}"
 
 
-def _fault_of(trial: TrialRow, changes: object) -> str | None:
+def _attribute_problem(trial: TrialRow, changes: object) -> str | None:
     """The error in a trial's attributes after these changes, or None; ``apply`` rejects changes that are not an
     object."""
     return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None

@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FAILED_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 """Delay before a study is served again after an error."""
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """Interval at which a caller that does the work itself checks for alarms."""
 
 
@@ -42,7 +42,7 @@ class Scheduler:
         ]
 
     @property
-    def in_line(self) -> int:
+    def queue_length(self) -> int:
         """Number of studies that wait for a thread."""
         return len(self._ready)
 
@@ -98,7 +98,7 @@ class Scheduler:
                 if study_id is None:
                     if is_done() or time.monotonic() > deadline:
                         return
-                    self._changed.wait(LOOK_SECONDS)
+                    self._changed.wait(POLL_SECONDS)
             if study_id is not None:
                 self._serve_one(study_id)
 
@@ -107,7 +107,7 @@ class Scheduler:
             try:
                 self._serve_all()
             except Exception:  # such as too little memory to log another exception; the thread must survive
-                time.sleep(FAILED_SECONDS)
+                time.sleep(RETRY_SECONDS)
 
     def _serve_all(self) -> None:
         while True:
@@ -124,13 +124,13 @@ class Scheduler:
         try:
             self._serve(study_id)
         except Exception:
-            self.ready_at(study_id, time.monotonic() + FAILED_SECONDS)
+            self.ready_at(study_id, time.monotonic() + RETRY_SECONDS)
             logger.exception("study %s: a batch failed; trying again", study_id)
         finally:
             with self._changed:
                 self._served.discard(study_id)
                 if study_id in self._queued:
-                    self._put_in_line(study_id)
+                    self._append(study_id)
 
     def _next(self) -> str | None:
         """Take the first scheduled study that no thread serves."""
@@ -149,9 +149,9 @@ class Scheduler:
         if study_id not in self._queued:
             self._queued.add(study_id)
             if study_id not in self._served:
-                self._put_in_line(study_id)
+                self._append(study_id)
 
-    def _put_in_line(self, study_id: str) -> None:
+    def _append(self, study_id: str) -> None:
         self._ready.append(study_id)
         self._changed.notify()
 

@@ -227,8 +227,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return changed
     if trial.state == "stopped":  # an early-stopping rule that takes the last report as the result
         return {**changed, **_moved(rows, trial, value=row.value)}
-    told = {"value": row.value, "metrics": row.metrics}
-    finished = {"state": "completed", **told, "reason": None, "finished_at": event.created_at}
+    outcome = {"value": row.value, "metrics": row.metrics}
+    finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 
 
