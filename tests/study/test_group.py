@@ -33,7 +33,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.owner import FIGURES_SECONDS, MOST_WAITING, Owner
+from adabkb_service.study.owner import MOST_WAITING, STATS_SECONDS, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
@@ -286,7 +286,7 @@ def test_a_server_that_cannot_write_answers_with_what_another_server_has_written
 ) -> None:
     """Also when the figures of its model are due to be stored, which fails."""
     assert get(warm, "s").counts.observations == 1
-    time.sleep(FIGURES_SECONDS)
+    time.sleep(STATS_SECONDS)
     observe(Service(database, clock=clock), "s", Value(2.0, 2))
     sa.event.listen(database.engine, "checkout", take_no_writes)
     assert get(warm, "s").counts.observations == 2
@@ -387,8 +387,8 @@ def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
     else:
         observe(elsewhere, "s", Value(2.0, parameters=POINT))
         get(elsewhere, "s")
-    time.sleep(FIGURES_SECONDS)
+    time.sleep(STATS_SECONDS)
     for _ in range(3):
         owner.process_queues()
-        time.sleep(FIGURES_SECONDS)
+        time.sleep(STATS_SECONDS)
     assert owner.is_idle

@@ -353,9 +353,9 @@ def _behind(model: Model, events: int) -> Advanced:
 
 
 def _advanced(model: Model, error: str | None = None) -> Advanced:
-    figures = None
+    model_stats = None
     if model.has_folded and (model.rests_on or model.decided):
-        figures = model.figures()
+        model_stats = model.stats()
     points = [decision.proposal for decision in model.decided]
     is_all = model.has_decided_on_all()
     return Advanced(
@@ -364,7 +364,7 @@ def _advanced(model: Model, error: str | None = None) -> Advanced:
         model.rests_on,
         points,
         is_all,
-        figures,
+        model_stats,
         error=error,
         seconds=model.fold_seconds,
         fixed=model.fixed,

@@ -66,18 +66,18 @@ class ModelLink:
     model_seq: int = 0
     """Seq of the last event that the model has folded."""
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
-    figures: dict[str, Any] | None = None
+    model_stats: dict[str, Any] | None = None
     error: str | None = None
     """Why the model failed to fold the log or to decide at its last attempt."""
     can_follow: bool = True
     """Whether folding succeeded."""
-    _told: int = 0
+    _requested_seq: int = 0
     """Seq of the last event that the model was asked to fold."""
-    _untold: list[EventRow] = field(default_factory=list)
+    _unsent: list[EventRow] = field(default_factory=list)
     """Later events."""
-    _asked: tuple[int, int] = (-1, 0)
+    _requested_points: tuple[int, int] = (-1, 0)
     """Position and number of the points last requested."""
-    _asked_fixed: dict[str, Any] | None = None
+    _requested_fixed: dict[str, Any] | None = None
     """Parameter values fixed in that request."""
     _waiting_since: float | None = None
     _lost: int = 0
@@ -92,22 +92,22 @@ class ModelLink:
         """Prepare for work on the study: drop all state of another incarnation or log."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
-            self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
+            self.model_stats, self.error, self.can_follow, self._waiting_since = None, None, True, None
             self.prefetched = Prefetched([], -1)
         if study.study_seq != self.study_seq:  # another server has written events
-            self.study_seq, self.rests_on, self._told, self._untold = study.study_seq, None, 0, []
+            self.study_seq, self.rests_on, self._requested_seq, self._unsent = study.study_seq, None, 0, []
 
     def reset(self) -> None:
         """Resend the log to the model, since messages or replies may be lost."""
         self.study_seq, self._waiting_since = 0, None
 
-    def logged(self, events: list[EventRow]) -> None:
+    def note_events(self, events: list[EventRow]) -> None:
         """Note committed events."""
         for event in events:
             self.study_seq = event.seq
             if event.affects_model and self.rests_on is not None:
                 self.rests_on = event.seq
-        self._untold.extend(events)
+        self._unsent.extend(events)
 
     @property
     def loaded_at(self) -> float:
@@ -124,19 +124,23 @@ class ModelLink:
         now = self.clock()
         if now < self._backoff_until:
             return False
-        if (self.error is not None or not self.can_follow) and self._told <= self.model_seq:
+        if (self.error is not None or not self.can_follow) and self._requested_seq <= self.model_seq:
             return False
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
     def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
         """Ask the model to fold all events and to decide on so many points with these fixed values, unless that was its
         last request."""
-        is_asked = self._asked >= (self.rests_on or -1, count) and are_alike(fixed, self._asked_fixed)
-        is_told = self._told == self.study_seq and (count == 0 or is_asked)
-        if is_told or self.clock() < self._backoff_until:
+        has_points = self._requested_points >= (self.rests_on or -1, count) and are_alike(fixed, self._requested_fixed)
+        is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
+        if is_requested or self.clock() < self._backoff_until:
             return
-        events, self._untold = self._untold, []
-        self._told, self._asked, self._asked_fixed = self.study_seq, (self.rests_on or -1, count), fixed
+        events, self._unsent = self._unsent, []
+        self._requested_seq, self._requested_points, self._requested_fixed = (
+            self.study_seq,
+            (self.rests_on or -1, count),
+            fixed,
+        )
         if self._waiting_since is None:
             self._waiting_since = self.clock()
         self.inference.post(
@@ -165,14 +169,14 @@ class ModelLink:
             self._lost_last = reply.run
             seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
             self._backoff_until = self.clock() + seconds
-            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Postponed):
             self._postponed += 1
             if self._postponed % POSTPONED_IN_A_ROW == 0:
                 self._backoff_until = self.clock() + self.timeouts.suggestion
-            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
-            is_last = not reply.behind and reply.model_seq >= self._told
+            is_last = not reply.behind and reply.model_seq >= self._requested_seq
             self._waiting_since = None if is_last else self.clock()
             if not reply.behind:
                 self._adopt(reply)
@@ -185,8 +189,8 @@ class ModelLink:
             self.error = reply.error
         if not reply.can_follow:
             return
-        if reply.figures is not None:
-            self.figures = reply.figures
+        if reply.model_stats is not None:
+            self.model_stats = reply.model_stats
         if reply.model_seq == self.study_seq:
             self.rests_on = reply.rests_on
         self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.fixed)

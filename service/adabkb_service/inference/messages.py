@@ -39,7 +39,7 @@ class Advanced:
     """All points decided on, in order; each assumes that those before it are handed out."""
     is_all: bool = False
     """Whether a finite space has no points left beyond these."""
-    figures: dict[str, Any] | None = None
+    model_stats: dict[str, Any] | None = None
     """Statistics of the model; None if unchanged since they were stored."""
     behind: int = 0
     """Number of events left to fold; another message follows."""

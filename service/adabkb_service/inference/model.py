@@ -204,7 +204,7 @@ class Model:
     def _slice(self, fixed: dict[str, Any]) -> Slice:
         return Slice(self.dataset.space, fixed)
 
-    def figures(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Statistics of the state: finite, in the objective's units and sign.
 
         ``rests_on`` is the event that they rest on.

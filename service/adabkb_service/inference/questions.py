@@ -133,16 +133,16 @@ class FrontFound:
     """The front of the model: parameters, the prediction there, and the probability that the point is on the front."""
 
 
-def figures(model: Model) -> dict[str, Any]:
+def model_stats(model: Model) -> dict[str, Any]:
     """The statistics of the model, and its learned parameters."""
-    return {**model.figures(), "learned": model.learned}
+    return {**model.stats(), "learned": model.learned}
 
 
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
     """The evaluated point of best posterior mean, or an equally good one closer to the baseline, and the gap. The point
     is None before the first result."""
     found = model.policy.recommend(model.state, feasible)
-    return _recommended(model, found, {}, feasible, tolerance), model.figures()["gap"]
+    return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
 
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
@@ -252,7 +252,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         recommended=None if preferred is None else model.dataset.parameters_at(preferred.point),
         mean=None if preferred is None else model.sign * preferred.mean,
         std=None if preferred is None else preferred.std,
-        gap=model.figures()["gap"],
+        gap=model.stats()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
         noise=None if preferred is None else _noise_at(model, preferred.point),
         untried=_untried(model),
@@ -373,7 +373,7 @@ def _finite(value: float) -> float | None:
 QUESTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        figures,
+        model_stats,
         recommended,
         recommended_within,
         front,

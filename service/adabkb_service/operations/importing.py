@@ -296,7 +296,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         _refuse(at, "the additive part of the model needs one share per parameter")
     try:
         model = restore(study, log[: max(study.model_seq, 1)], cells, tuple(_ordinals(found)))
-        model.figures()
+        model.stats()
     except Exception as error:  # the engine may raise anything
         _refuse(
             at,

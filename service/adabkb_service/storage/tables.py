@@ -97,7 +97,7 @@ studies = Table(
     Column("tags", JSON, nullable=False),
     Column("study_seq", Integer, nullable=False),  # last event: the study's revision
     Column("model_seq", Integer, nullable=False),  # last event in cells, dictionary and checkpoint
-    Column("model", JSON(none_as_null=True)),  # latest statistics of the model: gap, leaves, ...
+    Column("model", JSON(none_as_null=True)),  # statistics of the model: gap, leaves, ...
     Column("model_error", Text),  # why the model cannot fold the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False, index=True),

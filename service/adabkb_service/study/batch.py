@@ -69,7 +69,7 @@ class Batch:
         self.point_demand = PointDemand()
         """Total demand of the parked requests that fix the same values as the first one: one decision of the model
         serves them all."""
-        self.stores_figures = False
+        self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
         """Each returns quota that a request has spent, unless the batch is committed."""
@@ -108,7 +108,7 @@ class Batch:
                     return
                 outcome = self._outcome(request, points)
             self.finished.append((waiting, outcome))
-            self.stores_figures = self.stores_figures or request.stores_figures
+            self.stores_model_stats = self.stores_model_stats or request.stores_model_stats
         except AdaBKBError as refusal:
             self._undo(spent, prefetched)
             self.finished.append((waiting, self._stored_answer_or(request, refusal)))
@@ -148,8 +148,8 @@ class Batch:
         """Copy the model's latest statistics to the draft, and record if it failed or recovered."""
         link, study = self._link, self.draft.study
         shown = -1 if study.model is None else study.model["rests_on"]
-        if link.figures is not None and link.figures["rests_on"] >= shown:
-            self.draft.set_figures(link.figures)  # another server may have stored newer ones
+        if link.model_stats is not None and link.model_stats["rests_on"] >= shown:
+            self.draft.set_model_stats(link.model_stats)  # another server may have stored newer ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
         elif link.error is None and link.can_follow and link.has_followed() and study.model_error is not None:
@@ -189,7 +189,7 @@ class Batch:
         from_model = sum(point.origin == "policy" for point in points)
         is_whole = self.prefetched.fixed is None
         if from_model and is_whole and self.prefetched.is_all and from_model == len(self.prefetched.points):
-            draft.set_figures({**(draft.study.model or {}), "exhausted": True})
+            draft.set_model_stats({**(draft.study.model or {}), "exhausted": True})
         count, size = len(draft.log), draft.study.log_bytes
         outcome = request.perform(draft, points)
         added = draft.log[count:]

@@ -94,7 +94,7 @@ class Draft:
         return self.changes > 0
 
     @property
-    def has_new_figures(self) -> bool:
+    def has_new_model_stats(self) -> bool:
         """Whether the model's statistics are newer than those stored. They alone do not require a commit."""
         return self.study.model != self._before.study.model
 
@@ -140,10 +140,10 @@ class Draft:
             self.model_event_seq = event.seq
         return event
 
-    def set_figures(self, figures: dict[str, Any] | None) -> None:
+    def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
         """Replace the model's statistics, which are not an event."""
-        if figures is not None and figures != self.study.model:
-            self.study = replace(self.study, model=figures)
+        if model_stats is not None and model_stats != self.study.model:
+            self.study = replace(self.study, model=model_stats)
 
     def set_state(self, state: StudyState) -> None:
         """Store the state derived by ``lifecycle.update_state``."""

@@ -49,7 +49,7 @@ MOST_WAITING = 256
 """Requests that may wait for a batch of one study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
 """How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
-FIGURES_SECONDS = 0.5
+STATS_SECONDS = 0.5
 """After this time the model's statistics are committed alone, if no other commit has included them."""
 RETRY_SECONDS = 0.5
 """Delay of the next batch after an error."""
@@ -98,10 +98,10 @@ class Owner:
         """Demand of the last batch with parked requests; the size of the next prefetch."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
-        self._figures_since: float | None = None
+        self._stats_since: float | None = None
         """Time of the first statistics that are not stored yet."""
         self._is_woken_soon = False
-        """Whether another batch is scheduled within FIGURES_SECONDS."""
+        """Whether another batch is scheduled within STATS_SECONDS."""
 
     def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
         """Queue a request.
@@ -164,7 +164,7 @@ class Owner:
     def is_idle(self) -> bool:
         """Whether nothing is queued or in progress."""
         with self._guard:
-            return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
+            return not (self._unfinished or self._unanswered or self._replies or self._stats_since)
 
     def process_queues(self) -> None:
         """Process the queues. Only one thread of the scheduler may call it at a time. An error that prevents the whole
@@ -181,7 +181,7 @@ class Owner:
             for each in waiting:
                 each.join_batch(now)
             in_time = [each for each in waiting if self._is_in_time(each)]
-            if in_time or replies or self._figures_are_due():
+            if in_time or replies or self._stats_are_due():
                 self._work(in_time)
             while questions:
                 self._pass_on(questions[0])
@@ -242,8 +242,8 @@ class Owner:
         self._finish(waiting, refusal)
         return False
 
-    def _figures_are_due(self) -> bool:
-        return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
+    def _stats_are_due(self) -> bool:
+        return self._stats_since is not None and time.monotonic() >= self._stats_since + STATS_SECONDS
 
     def _work(self, waiting: list[Waiting]) -> None:
         """Perform requests in one transaction. A missing study or an unavailable or busy database is the outcome of
@@ -254,8 +254,8 @@ class Owner:
             self._cached = None
             finished, parked = [(each, error) for each in waiting], []
             if isinstance(error, StudyNotFound):
-                self._figures_since = None
-            elif self._figures_since is not None:  # they could not be stored
+                self._stats_since = None
+            elif self._stats_since is not None:  # they could not be stored
                 self._wake_soon()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
@@ -319,18 +319,18 @@ class Owner:
                 for each in waiting:
                     each.context.run(batch.perform, each, checks_key_first=checks_key_first)
                 batch.update_state()
-                has_figures = batch.draft.has_new_figures
-                if batch.draft.has_effects or (has_figures and batch.stores_figures):
+                has_stats = batch.draft.has_new_model_stats
+                if batch.draft.has_effects or (has_stats and batch.stores_model_stats):
                     self._cached = batch.commit()
-                    self._figures_since = None
-                elif not (has_figures and self._figures_are_due() and self._store_figures(batch)):
+                    self._stats_since = None
+                elif not (has_stats and self._stats_are_due() and self._store_stats(batch)):
                     if batch.finished and not self._is_current(batch, before, is_fresh=is_fresh):
                         raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-                    if has_figures:
-                        self._figures_since = self._figures_since or time.monotonic()
+                    if has_stats:
+                        self._stats_since = self._stats_since or time.monotonic()
                         self._wake_soon()
                     else:
-                        self._figures_since = None  # another server has stored newer ones
+                        self._stats_since = None  # another server has stored newer ones
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -353,7 +353,7 @@ class Owner:
             return True
         return studies.is_current(batch.draft.connection, before.study)
 
-    def _store_figures(self, batch: Batch) -> bool:
+    def _store_stats(self, batch: Batch) -> bool:
         """Commit statistics that no request of the batch needs, and return whether they were stored. If the database
         accepts no writes, reads are answered anyway, provided that the study has not changed.
 
@@ -364,9 +364,9 @@ class Owner:
             with self._dependencies.database.translating():
                 self._cached = batch.commit()
         except Unavailable:
-            self._cached, self._figures_since = None, time.monotonic()
+            self._cached, self._stats_since = None, time.monotonic()
             return False
-        self._figures_since = None
+        self._stats_since = None
         return True
 
     def _begin(self) -> CachedStudy:
@@ -383,10 +383,10 @@ class Owner:
         if log:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
             self._dependencies.changes.notify(self.study_id, log[-1].seq, may_free=may_free)
-        link.logged(log)
+        link.note_events(log)
         link.prefetched = batch.prefetched
-        if link.figures is not None:
-            link.figures = batch.draft.study.model
+        if link.model_stats is not None:
+            link.model_stats = batch.draft.study.model
         demand = batch.point_demand
         if demand.count:
             self._last_demand = replace(demand, count=min(demand.count, MOST_PREFETCHED))
@@ -425,7 +425,7 @@ class Owner:
     def _wake_soon(self) -> None:
         if not self._is_woken_soon:
             self._is_woken_soon = True
-            self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
+            self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + STATS_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:
         if waiting.future.done():

@@ -113,16 +113,16 @@ def event_in_brief(row: EventRow) -> Event:
 
 def model_summary(row: StudyRow) -> ModelSummary:
     """The view of a study's model."""
-    figures = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
+    stats = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
     status: Literal["empty", "ok", "degraded"] = "empty" if row.model is None else "ok"
     return ModelSummary(
         status="degraded" if row.model_error else status,
         error=row.model_error,
         reason=_no_gap(row),
-        leaves=figures["leaves"],
-        depth=figures["depth"],
-        dictionary=figures["dictionary"],
-        effective_dimension=figures["effective_dimension"],
+        leaves=stats["leaves"],
+        depth=stats["depth"],
+        dictionary=stats["dictionary"],
+        effective_dimension=stats["effective_dimension"],
     )
 
 

@@ -101,7 +101,7 @@ class Request(Generic[Answer]):
     """Changes the draft before points are counted."""
     follows_model: bool = False
     """Whether the request waits briefly for the model to fold the latest results."""
-    stores_figures: bool = False
+    stores_model_stats: bool = False
     """Whether the model's statistics are stored now rather than with the next write."""
     spend: Callable[[Usage], Callable[[], None]] | None = None
     """Called with what the request adds, unless it adds only results of trials. May refuse. Returns a function that
