@@ -257,19 +257,19 @@ def load(**flags: Any) -> Settings:
     try:
         return Settings(**flags)
     except ValidationError as error:
-        sentences = "; ".join(_sentence(fault) for fault in error.errors())
+        sentences = "; ".join(_sentence(each) for each in error.errors())
         # pydantic's own message contains the values
         raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
 
 
-def _sentence(fault: Mapping[str, Any]) -> str:
-    name = ".".join(map(str, fault["loc"]))
-    if fault["type"] == "extra_forbidden":
+def _sentence(error: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
         return f"{FILE}: {name!r} {unknown(name, Settings.model_fields, 'setting')}"
     flag = f"--{name.replace('_', '-')}, " if name in FLAGS else ""
-    return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {fault['input']!r}, but {sentence(fault)}"
+    return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {error['input']!r}, but {sentence(error)}"
 
 
 class Setting(NamedTuple):

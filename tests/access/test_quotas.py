@@ -169,7 +169,7 @@ def test_a_bucket_gives_no_more_than_its_rate_and_one_window() -> None:
         assert spent <= 20 + 2 * now
     assert spent in (20 + 2 * now, 20 + 2 * now - 1)
     bucket.fill(1e9)
-    assert (bucket.standing().left, bucket.standing().reset) == (20, 0)
+    assert (bucket.rate_limit().left, bucket.rate_limit().reset) == (20, 0)
 
 
 def caller(token: str, **quotas: Any) -> Caller:

@@ -40,7 +40,7 @@ class Bucket:
         """Spend an amount. The bucket may go into debt."""
         self._amount -= amount
 
-    def standing(self, amount: float = 0.0) -> RateLimit:
+    def rate_limit(self, amount: float = 0.0) -> RateLimit:
         """What is left, and the seconds until the bucket holds ``amount``, or is full if that is 0."""
         missing = (amount or self._quota) - self._amount
         return RateLimit(

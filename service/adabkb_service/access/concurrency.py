@@ -13,7 +13,7 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Resource:
     """A resource with a limited number in use at the same time."""
 
     name: str
@@ -23,9 +23,9 @@ class Kind:
     """Setting with the limit of the server."""
 
 
-REQUESTS = Kind("requests", "user_requests")  # the server limits connections
-STREAMS = Kind("event streams", "user_streams", "streams")
-WAITS = Kind("requests that wait for a trial", "user_waits", "waits")
+REQUESTS = Resource("requests", "user_requests")  # the server limits connections
+STREAMS = Resource("event streams", "user_streams", "streams")
+WAITS = Resource("requests that wait for a trial", "user_waits", "waits")
 KINDS = (REQUESTS, STREAMS, WAITS)
 
 
@@ -38,44 +38,44 @@ class Concurrency:
 
     def __init__(self, most: Mapping[str, int]) -> None:
         self._most = most
-        self._held: Counter[tuple[Kind, str]] = Counter()
+        self._counts: Counter[tuple[Resource, str]] = Counter()
 
-    def is_full(self, kind: Kind, caller: Caller) -> bool:
+    def is_full(self, resource: Resource, caller: Caller) -> bool:
         """Whether the server or the user has reached the limit."""
         try:
-            self.check(kind, caller)
+            self.check(resource, caller)
         except (Busy, TooManyAtOnce):
             return True
         return False
 
-    def check(self, kind: Kind, caller: Caller) -> None:
+    def check(self, resource: Resource, caller: Caller) -> None:
         """Refuse one more beyond the limit. Without authentication only the server's limit applies.
 
         Raises:
             TooManyAtOnce: the user has reached the limit.
             Busy: the server has reached the limit.
         """
-        if caller.user is not None and self._held[kind, caller.user] >= self._most[kind.user_setting]:
-            raise TooManyAtOnce(caller.user, kind.name, self._most[kind.user_setting], kind.user_setting)
-        if kind.setting is None:
+        if caller.user is not None and self._counts[resource, caller.user] >= self._most[resource.user_setting]:
+            raise TooManyAtOnce(caller.user, resource.name, self._most[resource.user_setting], resource.user_setting)
+        if resource.setting is None:
             return
-        most = self._most[kind.setting]
-        if sum(count for (held, _), count in self._held.items() if held == kind) >= most:
-            raise Busy(f"The server has {most:,} {kind.name}, which is as many as it may have; try again later.")
+        most = self._most[resource.setting]
+        if sum(count for (used, _), count in self._counts.items() if used == resource) >= most:
+            raise Busy(f"The server has {most:,} {resource.name}, which is as many as it may have; try again later.")
 
     @contextmanager
-    def hold(self, kind: Kind, caller: Caller) -> Iterator[None]:
+    def hold(self, resource: Resource, caller: Caller) -> Iterator[None]:
         """Count one more within the block.
 
         Raises:
             TooManyAtOnce, Busy: see ``check``.
         """
-        self.check(kind, caller)
-        key = kind, caller.user or ""
-        self._held[key] += 1
+        self.check(resource, caller)
+        key = resource, caller.user or ""
+        self._counts[key] += 1
         try:
             yield
         finally:
-            self._held[key] -= 1
-            if not self._held[key]:
-                del self._held[key]
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]

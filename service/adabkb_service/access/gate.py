@@ -29,10 +29,10 @@ REMEMBERED_SECONDS = 4.0
 """How long a grant is cached, and so how long revoked tokens, revoked shares and deleted studies stay accessible
 through another server. Event streams check twice a second, so they end within 5 s."""
 MOST_REMEMBERED = 10_000
-MOST_KINDS = 100
+MOST_REFUSAL_KINDS = 100
 """Kinds of refusals counted separately between two audit entries; further ones are counted together."""
 
-Kind = tuple[str, str, str | None]
+RefusalKind = tuple[str, str, str | None]
 """Address, reason, and the id in the token."""
 
 
@@ -159,7 +159,7 @@ class Gate:
 
     def _caller(self, connection: Connection, row: TokenRow) -> Caller:
         now = self._clock()
-        caller = _standing(row, now)
+        caller = _valid_caller(row, now)
         paying = _paying(connection, row, now)
         quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
@@ -185,7 +185,7 @@ def _unknown() -> Unauthorized:
     return Unauthorized("There is no such token.", "unknown")
 
 
-def _standing(row: TokenRow, now: datetime) -> Caller:
+def _valid_caller(row: TokenRow, now: datetime) -> Caller:
     """The caller with a token that is neither revoked nor expired; without quotas."""
     if row.revoked_at is not None:
         raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
@@ -237,13 +237,13 @@ class Refusals:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._counts: Counter[Kind] = Counter()
+        self._counts: Counter[RefusalKind] = Counter()
 
     def note(self, address: str, reason: str, token_id: str | None) -> None:
         """Count a refusal."""
         kind = (address, reason, token_id)
         with self._guard:
-            is_known = kind in self._counts or len(self._counts) < MOST_KINDS
+            is_known = kind in self._counts or len(self._counts) < MOST_REFUSAL_KINDS
             self._counts[kind if is_known else ("many", reason, None)] += 1
 
     def taken(self, now: datetime) -> list[AuditRow]:

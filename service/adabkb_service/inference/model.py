@@ -21,7 +21,7 @@ from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
-from adabkb_service.storage.catalogues import Pieces, held
+from adabkb_service.storage.catalogues import Pieces, tables_of
 from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
@@ -232,7 +232,7 @@ class Model:
     def _edit(self, event: EventRow) -> None:
         """Replace the definition and the dataset after an edit of the space."""
         stored = edited(self.definition.model_dump(mode="json"), event.payload)
-        self.definition, self.tables = definition_of(stored), held(stored)
+        self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
 
     def _apply_to_engine(self, event: EventRow) -> None:

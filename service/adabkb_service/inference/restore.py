@@ -13,7 +13,7 @@ from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
-from adabkb_service.storage.catalogues import held
+from adabkb_service.storage.catalogues import tables_of
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 
@@ -40,7 +40,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )
-    model.tables = held(stored)
+    model.tables = tables_of(stored)
     model.has_folded = study.model is None
     return model
 

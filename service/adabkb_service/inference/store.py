@@ -85,10 +85,10 @@ class ModelStore:
             cells = rows.read_cells(connection, study_id)
             return restore(study, log, cells, rows.read_dictionary(connection, study_id))
 
-    def log_after(self, study_id: str, seq: int, head: int) -> list[EventRow]:
-        """Events after ``seq``, up to ``head``."""
+    def log_after(self, study_id: str, seq: int, until: int) -> list[EventRow]:
+        """Events after ``seq``, up to ``until``."""
         with self._database.reading() as connection:
-            return events.page(connection, study_id, seq, head - seq)
+            return events.page(connection, study_id, seq, until - seq)
 
     def save(self, study_id: str, model: Model) -> None:
         """Write the changes since the model was stored. Write nothing if another server has stored a later state, or if

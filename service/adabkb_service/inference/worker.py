@@ -41,7 +41,7 @@ SWITCH_SECONDS = 0.001
 """Longest time for which one thread may keep the interpreter lock while the other waits."""
 HANG_SECONDS = 120.0
 """A step that takes longer counts as hung: the process ends, and the server starts another."""
-UNASKED = -1
+NOT_A_REPLY = -1
 """Message number of a report that is not a reply."""
 
 
@@ -99,7 +99,7 @@ class Worker:
 
     def serve(self) -> None:
         """Process messages until the server sends None or ends."""
-        self._tell(UNASKED, Begun())
+        self._tell(NOT_A_REPLY, Begun())
         with suppress(EOFError, OSError):
             while (entry := self._pipe.recv()) is not None:
                 self.take(*entry)
@@ -182,7 +182,7 @@ class Worker:
         with self._guard:
             spent, self._spent = dict(self._spent), defaultdict(float)
         if spent:
-            self._tell(UNASKED, Spent(spent))
+            self._tell(NOT_A_REPLY, Spent(spent))
 
     def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
         with self._sending, suppress(OSError):  # the server has ended, as the reader will notice

@@ -63,11 +63,11 @@ def check(file: Path) -> None:
     sealed = checksum_of(file)
     if sealed.exists() and sealed.read_text().split()[:1] != [_digest(file)]:
         raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed since; {remedy}")
-    if fault := _fault(file):
-        raise Damaged(f"{file} is damaged ({fault}); {remedy}")
+    if damage := _damage(file):
+        raise Damaged(f"{file} is damaged ({damage}); {remedy}")
 
 
-def _fault(file: Path) -> str:
+def _damage(file: Path) -> str:
     """The first error that SQLite finds in the structure of a file; empty if none."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:

@@ -57,14 +57,14 @@ class Pieces:
 
 _guard = Lock()
 _known: LRUCache[str, Pieces] = LRUCache(KEPT, getsizeof=lambda pieces: pieces.size)
-_held: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
+_in_use: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
 """Tables in use anywhere in the process, cached or not."""
 
 
 def keep(pieces: Pieces) -> str:
     """Cache a table, and return its digest."""
     with _guard:
-        _known[pieces.digest] = _held[pieces.digest] = pieces
+        _known[pieces.digest] = _in_use[pieces.digest] = pieces
     return pieces.digest
 
 
@@ -75,7 +75,7 @@ def pieces_of(digest: str) -> Pieces:
         LookupError: it is neither cached nor in use.
     """
     with _guard:
-        return _known.get(digest) or _held[digest]
+        return _known.get(digest) or _in_use[digest]
 
 
 def are_kept(definition: Mapping[str, Any]) -> bool:
@@ -84,7 +84,7 @@ def are_kept(definition: Mapping[str, Any]) -> bool:
         return all(_known.get(digest) for digest in _named(definition))
 
 
-def held(definition: Mapping[str, Any]) -> tuple[Pieces, ...]:
+def tables_of(definition: Mapping[str, Any]) -> tuple[Pieces, ...]:
     """The tables of a stored definition. ``pieces_of`` finds them for as long as the caller keeps the result.
 
     Raises:

@@ -38,7 +38,7 @@ STATEMENT_SECONDS = 60.0
 """Limit on the duration of a server's statement on PostgreSQL. A query whose reader has gone then frees its connection,
 whatever plan PostgreSQL chose."""
 
-OURS = {"studies", "trials", "observations", "events"}
+SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 """Tables of the service's database in every schema version."""
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
@@ -274,7 +274,7 @@ def _sqlite_preparation(
         connection.isolation_level = None
         cursor = connection.cursor()
         waiting(cursor.execute, TABLES)
-        _check_ours(path, {name for (name,) in cursor.fetchall()})  # first, since the next statement changes the file
+        _check_tables(path, {name for (name,) in cursor.fetchall()})  # first, since the next statement changes the file
         waiting(cursor.execute, "PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -284,9 +284,9 @@ def _sqlite_preparation(
     return prepare
 
 
-def _check_ours(file: str, found: set[str]) -> None:
+def _check_tables(file: str, found: set[str]) -> None:
     """Refuse a SQLite file that has tables, but not those of the service."""
-    if found and not found >= OURS:
+    if found and not found >= SERVICE_TABLES:
         names = shortened(", ".join(sorted(found)), LONGEST_VALUE)
         raise SchemaMismatch(
             f"The SQLite file {file} is not a database of adabkb-service: it has other tables ({names}). Nothing was "

@@ -151,7 +151,7 @@ class Peers:
 
     async def run(self) -> None:
         """Send and receive until cancelled, which takes at most ``CLOSE_SECONDS``."""
-        is_told = False
+        is_logged = False
         effect = "this one follows all studies itself"
         if self._is_model_worker:
             effect = "this model worker gets no requests"
@@ -159,9 +159,9 @@ class Peers:
             try:
                 await self._take_part()
             except (psycopg.Error, OSError) as error:
-                if self.alive or not is_told:
+                if self.alive or not is_logged:
                     logger.warning("no contact with other servers; %s: %s", effect, error)
-                is_told = True
+                is_logged = True
             except Exception:
                 logger.exception("no contact with other servers; %s", effect)
             finally:
@@ -216,11 +216,11 @@ class Peers:
         await _execute(connection, FORGET)
         entered = {"id": self.id, "version": self._version, "is_model_worker": self._is_model_worker}
         await _execute(connection, ENTER, entered)
-        due, told = 0.0, None
+        due, notified = 0.0, None
         while True:
             if self._look or time.monotonic() >= due:
                 self._look, due = False, time.monotonic() + BEAT_SECONDS
-                told = await self._beat(connection, told)
+                notified = await self._beat(connection, notified)
             if self._unsent:
                 recipients, parts = self._batch()
                 await _execute(connection, SEND, {"recipients": recipients, "parts": parts})
@@ -230,7 +230,7 @@ class Peers:
                     async with asyncio.timeout(due - time.monotonic()):
                         await self._woken.wait()
 
-    async def _beat(self, connection: Connection, told: object) -> object:
+    async def _beat(self, connection: Connection, notified: object) -> object:
         """Read which servers are alive, and report that this one is. If this differs from the last notification, notify
         the other servers.
 
@@ -242,7 +242,7 @@ class Peers:
         others = await _execute(connection, BEAT, values)
         self._beat_at = begun
         self._see({self.id: (False, self._is_model_worker), **{server: facts for server, *facts in others}})
-        if (found := (self.alive, is_leaving)) != told:
+        if (found := (self.alive, is_leaving)) != notified:
             await _execute(connection, CALL_TO_LOOK, {"id": self.id})
         return found
 

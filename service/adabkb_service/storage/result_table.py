@@ -30,12 +30,12 @@ from sqlalchemy import (
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.storage.tables import events, observations, trials
 
-Kind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
+RowKind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
 """Kinds of rows to filter by."""
 UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
 """States of trials that may have no result."""
-WITH_RESULTS: frozenset[Kind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
+WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """JSON columns with named values, by their name in a sort."""
 MOST_CORRECTIONS = 10_000
@@ -74,7 +74,7 @@ class TableRow:
 
 
 def page(
-    connection: Connection, study_id: str, *, kind: Kind | None, worker: str, sort: Sort, offset: int, limit: int
+    connection: Connection, study_id: str, *, kind: RowKind | None, worker: str, sort: Sort, offset: int, limit: int
 ) -> tuple[list[TableRow], int]:
     """A page of rows in order, and the total number of rows. Rows without a sort value come last. When sorting by a
     value or a metric, excluded results follow those that count.
@@ -90,7 +90,7 @@ def page(
     """
     if sort.name is not None and connection.dialect.name == "sqlite":  # which compares names in their stored form
         sort = replace(sort, name=json.dumps(sort.name)[1:-1])
-    parts = [_told(connection, study_id, kind, worker, sort), _untold(study_id, kind, worker, sort)]
+    parts = [_results(connection, study_id, kind, worker, sort), _trials_without_result(study_id, kind, worker, sort)]
     count = sum(
         connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
     )
@@ -126,12 +126,14 @@ def _in_full(connection: Connection, study_id: str, found: Sequence[tuple[int | 
     seqs = [seq for _, seq in found if seq is not None]
     of_trials = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
     of_results = select(observations).where(observations.c.study_id == study_id, observations.c.seq.in_(seqs))
-    known = {row.number: TrialRow(*row) for row in connection.execute(of_trials)}
-    told = {row.seq: ObservationRow(*row) for row in connection.execute(of_results)}
-    return [TableRow(known.get(trial or 0), told.get(seq or 0)) for trial, seq in found]
+    by_number = {row.number: TrialRow(*row) for row in connection.execute(of_trials)}
+    results = {row.seq: ObservationRow(*row) for row in connection.execute(of_results)}
+    return [TableRow(by_number.get(trial or 0), results.get(seq or 0)) for trial, seq in found]
 
 
-def _told(connection: Connection, study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
+def _results(
+    connection: Connection, study_id: str, kind: RowKind | None, worker: str, sort: Sort
+) -> Select[Any] | None:
     """Results, by their trial's number and their own."""
     if kind is not None and kind not in WITH_RESULTS:
         return None
@@ -170,7 +172,7 @@ def _told(connection: Connection, study_id: str, kind: Kind | None, worker: str,
     return made.select_from(origin).where(*conditions)
 
 
-def _untold(study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
+def _trials_without_result(study_id: str, kind: RowKind | None, worker: str, sort: Sort) -> Select[Any] | None:
     """Trials without a result."""
     if kind in WITH_RESULTS:
         return None

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceE
 
 from adabkb_service.errors import AdaBKBError, Busy, Contention, RowRefused, Unavailable
 
-MET_ANOTHER = {"40001", "40P01", "25P03"}
+CONFLICTS = {"40001", "40P01", "25P03"}
 """SQLSTATE of a serialization failure, a deadlock, and an idle transaction that timed out."""
 LOCK_TIMEOUT = "55P03"
 CANCELED = "57014"
@@ -22,7 +22,7 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
     state = getattr(error.orig, "sqlstate", None)
     if isinstance(error, IntegrityError):
         return RowRefused("Another request wrote the same at the same moment; try again.")
-    if state in MET_ANOTHER:
+    if state in CONFLICTS:
         return Contention("Another request wrote the same at the same moment; try again.")
     if state == LOCK_TIMEOUT or "database is locked" in str(error.orig):
         return Busy("The database is busy with other writers; try again.")
@@ -30,7 +30,7 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
         return Busy("The database took too long; try again.")
     # SQLite has no separate class for a damaged file.
     if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
-        cause = _told(str(error.orig)) or type(error.orig).__name__
+        cause = _public(str(error.orig)) or type(error.orig).__name__
         return Unavailable(f"The database cannot be used ({cause}); try again later.")
     return None
 
@@ -47,7 +47,7 @@ def replace_if_read_only(context: ExceptionContext) -> None:
         context.is_disconnect = True
 
 
-def _told(error: str) -> str:
+def _public(error: str) -> str:
     """The public part of an error: without quotes, and without addresses and names, which PostgreSQL puts before the
     cause."""
     first = (error.splitlines() or [""])[0].rpartition(" failed: ")[2]
