@@ -194,7 +194,7 @@ class Activity:
 
     def fold(
         self,
-        held: Mapping[int, int],
+        fixed: Mapping[int, int],
         first: T,
         step: Callable[[T, float], T],
         merge: Callable[[T, T], T],
@@ -202,14 +202,14 @@ class Activity:
         """Fold over all sets of axes that may be active together, without enumerating them; None if there are too many.
 
         Args:
-            held: value indices of the axes that do not vary.
+            fixed: value indices of the axes that do not vary.
             first: initial value.
             step: adds an active axis, given how many of its values leave the same other axes active.
             merge: combines the results for different values.
         """
         states: dict[frozenset[int], T] = {frozenset(): first}
         for axis in self.order:
-            groups, after = self._groups(axis, held.get(axis)), dict[frozenset[int], T]()
+            groups, after = self._groups(axis, fixed.get(axis)), dict[frozenset[int], T]()
             for inactive, so_far in states.items():
                 options = [(inactive, so_far)]
                 if axis not in inactive:
@@ -222,14 +222,14 @@ class Activity:
                 return None
         return states[frozenset()]
 
-    def _groups(self, axis: int, held: int | None) -> dict[frozenset[int], float]:
+    def _groups(self, axis: int, fixed: int | None) -> dict[frozenset[int], float]:
         """Set of axes that become inactive -> number of values of this axis with that effect."""
         count, needing = self.axes[axis].count, self.dependents.get(axis, ())
         if not needing:
-            return {frozenset(): 1.0 if held is not None else math.inf if count is None else float(count)}
+            return {frozenset(): 1.0 if fixed is not None else math.inf if count is None else float(count)}
         assert count is not None
         groups: dict[frozenset[int], float] = {}
-        for index in range(count) if held is None else [held]:
+        for index in range(count) if fixed is None else [fixed]:
             inactive = frozenset(other for other, allowed in needing if not allowed[index])
             groups[inactive] = groups.get(inactive, 0.0) + 1.0
         return groups

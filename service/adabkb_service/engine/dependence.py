@@ -15,7 +15,7 @@ MOST_VALUES = 1000
 When = Mapping[str, Sequence[Value]]
 """The conditions of one parameter: name of each parent -> the values for which the parameter is active."""
 
-Fault = tuple[str, tuple[str | int, ...], str]
+ConditionProblem = tuple[str, tuple[str | int, ...], str]
 """The parameter, the place in its conditions, and the message."""
 
 
@@ -26,7 +26,7 @@ def conditions(whens: Mapping[str, When]) -> tuple[Condition, ...]:
     )
 
 
-def faults(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> list[Fault]:
+def problems(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> list[ConditionProblem]:
     """The errors in conditions; empty if they are valid.
 
     A condition is invalid if its parent does not exist, is the parameter itself or has too many values; if the parent
@@ -40,7 +40,7 @@ def faults(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> lis
     return list(_of_values(by_name, whens)) or list(_circles(whens)) or list(_never_active(parameters, whens))
 
 
-def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
+def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
     """Errors in single conditions."""
     for parameter, when in whens.items():
         for name, values in when.items():
@@ -48,8 +48,8 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
             if parent is None:
                 near = nearest(name, by_name)
                 known = listed(map(brief, sorted(by_name)), len(by_name))
-                meant = f"; did you mean {near}?" if near else ""
-                yield parameter, (name,), f"is not one of the parameters{meant} (known: {known})"
+                hint = f"; did you mean {near}?" if near else ""
+                yield parameter, (name,), f"is not one of the parameters{hint} (known: {known})"
             elif name == parameter:
                 yield parameter, (name,), "is the parameter itself; name another one, on which it depends"
             elif not isinstance(parent, Fixed) and (parent.count is None or parent.count > MOST_VALUES):
@@ -65,7 +65,7 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
                         yield parameter, (name, place), f"{problem}; list values that {brief(name)} takes"
 
 
-def _circles(whens: Mapping[str, When]) -> Iterator[Fault]:
+def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
     """Parameters that depend on themselves through others: the first one of each circle."""
     done: set[str] = set()
     for name in whens:
@@ -90,7 +90,7 @@ def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] 
     return None
 
 
-def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
+def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
     """Parameters whose own and inherited conditions exclude each other."""
     axes = [each for each in parameters if not isinstance(each, Fixed)]
     for name, needs in needs_of(axes, conditions(whens)).items():

@@ -9,10 +9,10 @@ from operator import itemgetter
 
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.constraints.constraint import Constraint
-from adabkb_service.engine.constraints.grammar import Fault
+from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.feasible import TRIED, Feasible
 from adabkb_service.engine.magnitudes import is_numeric
-from adabkb_service.engine.memberships import misfit, without_numbers
+from adabkb_service.engine.memberships import incompatibility, without_numbers
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
@@ -23,7 +23,7 @@ CONFLICT_WORK = 200_000_000
 minimal."""
 
 
-def faults(
+def problems(
     texts: Sequence[str], parameters: Iterable[Axis | Fixed], mixtures: tuple[Mixture, ...] = ()
 ) -> dict[int, str]:
     """The errors in constraints, by index; empty if a feasible point is found.
@@ -48,8 +48,8 @@ def incompatible(
             lost some.
     """
     by_name = {each.name: each for each in parameters}
-    found = ((index, _fault(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
-    return {index: fault for index, fault in found if fault}
+    found = ((index, _problem(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
+    return {index: problem for index, problem in found if problem}
 
 
 def exclusions(space: Space) -> dict[int, str]:
@@ -91,23 +91,23 @@ def _only(feasible: Feasible, indices: list[int]) -> Feasible:
     return replace(feasible, space=replace(feasible.space, constraints=constraints))
 
 
-def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
+def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
     """The error in a constraint by itself; None if it is valid."""
     try:
         for name, column in sorted(constraint.numbers.items(), key=itemgetter(1)):
             if name not in known:
-                raise Fault(column, _unknown(name, known, is_quoted=constraint.text[column - 1] in "\"'"))
+                raise ConstraintError(column, _unknown(name, known, is_quoted=constraint.text[column - 1] in "\"'"))
             if not is_numeric(known[name]):
-                raise Fault(column, without_numbers(known[name]))
+                raise ConstraintError(column, without_numbers(known[name]))
         for each in constraint.memberships:
             if each.name not in known:
                 swapped = next((value for value in each.values if isinstance(value, str) and value in known), None)
-                raise Fault(constraint.column(each.offset), _unknown(each.name, known, swapped))
-            if found := misfit(known[each.name], each, has_all_values=has_all_values):
+                raise ConstraintError(constraint.column(each.offset), _unknown(each.name, known, swapped))
+            if found := incompatibility(known[each.name], each, has_all_values=has_all_values):
                 offset, sentence = found
-                raise Fault(constraint.column(offset), sentence)
-    except Fault as fault:
-        return str(fault)
+                raise ConstraintError(constraint.column(offset), sentence)
+    except ConstraintError as error:
+        return str(error)
     if all(isinstance(known[name], Fixed) for name in constraint.names):
         return "names no parameter that varies"
     return None
@@ -125,14 +125,14 @@ def _unknown(name: str, known: Iterable[str], swapped: str | None = None, *, is_
     names = sorted(known)
     near = nearest(name, names)
     if swapped is not None:
-        meant = f"; write the parameter {brief(swapped)!r} first, and a text in quotes"
+        hint = f"; write the parameter {brief(swapped)!r} first, and a text in quotes"
     elif near is not None:
-        meant = f"; did you mean {near}?"
+        hint = f"; did you mean {near}?"
     elif is_quoted and _is_number(name):
-        meant = "; leave out the quotes of a number"
+        hint = "; leave out the quotes of a number"
     else:
-        meant = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
-    return f"{brief(name)!r} is not a parameter{meant} (known: {listed(map(brief, names), len(names))})"
+        hint = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
+    return f"{brief(name)!r} is not a parameter{hint} (known: {listed(map(brief, names), len(names))})"
 
 
 def _is_number(text: str) -> bool:

@@ -15,7 +15,7 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
 
-def misfit(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
+def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
     """Offset of the incompatible part of a membership in the text, and the message; None if it is valid.
 
     Args:
@@ -65,7 +65,7 @@ def _unknown(axis: Axis, value: Value) -> str:
     found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
     if isinstance(axis, ChoiceAxis):
         known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
-        return f"{found}{_meant(axis.choices, value)} (there are {known})"
+        return f"{found}{_hint(axis.choices, value)} (there are {known})"
     if isinstance(value, str):
         return f"{found}, which has numbers; leave out the quotes"
     return f"{found}: {_why(axis, value)}"
@@ -77,7 +77,7 @@ def _why(axis: DiscreteAxis, value: Value) -> str:
     return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
 
 
-def _meant(choices: Sequence[Value], value: Value) -> str:
+def _hint(choices: Sequence[Value], value: Value) -> str:
     """A suggested choice, or advice about the quotes."""
     as_text = {str(choice): choice for choice in choices if not isinstance(choice, str)}
     if isinstance(value, list):

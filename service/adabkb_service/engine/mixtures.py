@@ -40,7 +40,7 @@ class Mixture:
         """Whether all points between two mixtures are mixtures."""
         return self.least <= 0.0 and (self.at_most is None or self.at_most >= len(self.names))
 
-    def fault(self, parameters: Mapping[str, Any]) -> str | None:
+    def problem(self, parameters: Mapping[str, Any]) -> str | None:
         """The error message for a point with all shares; None if it is a mixture."""
         shares = {name: float(parameters[name]) for name in self.names}
         present = [name for name, share in shares.items() if share > self.slack]

@@ -52,8 +52,8 @@ class Around:
 
     def deviations(self, u: Array) -> Array:
         """(u - c) / w, (k,)."""
-        away = u - self.middle
-        found: Array = (away - np.rint(away) if self.is_periodic else away) / self.width
+        difference = u - self.middle
+        found: Array = (difference - np.rint(difference) if self.is_periodic else difference) / self.width
         return found
 
     def drawn(self, deviations: Array) -> Array:

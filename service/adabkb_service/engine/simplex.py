@@ -45,34 +45,34 @@ class Simplex:
     """Indices of the shares' axes in the space."""
     shares: tuple[FloatAxis, ...]
     """The axes themselves."""
-    held: tuple[float | None, ...]
+    fixed: tuple[float | None, ...]
     """Values of the fixed shares; None for free ones."""
 
     @cached_property
     def low(self) -> Array:
         """(n,) lower bound of each share if it is present."""
-        ends = zip(self.shares, self.held, strict=True)
+        ends = zip(self.shares, self.fixed, strict=True)
         return np.array([max(axis.low, self.mixture.least) if at is None else at for axis, at in ends])
 
     @cached_property
     def high(self) -> Array:
         """(n,) upper bound of each share."""
-        ends = zip(self.shares, self.held, strict=True)
+        ends = zip(self.shares, self.fixed, strict=True)
         return np.array([axis.high if at is None else at for axis, at in ends])
 
     @cached_property
-    def may(self) -> Bools:
+    def optional(self) -> Bools:
         """(n,) which shares may be absent."""
         if self.mixture.is_convex:
             return np.zeros(len(self.axes), dtype=np.bool_)
-        at_zero = np.array([axis.low <= 0.0 and at is None for axis, at in zip(self.shares, self.held, strict=True)])
+        at_zero = np.array([axis.low <= 0.0 and at is None for axis, at in zip(self.shares, self.fixed, strict=True)])
         found: Bools = at_zero & (self.low <= self.high)
         return found
 
     @cached_property
-    def must(self) -> Bools:
+    def required(self) -> Bools:
         """(n,) which shares are always present, or fixed at 0."""
-        free = np.array([at is None for at in self.held])
+        free = np.array([at is None for at in self.fixed])
         if self.mixture.is_convex:
             return np.ones(len(self.axes), dtype=np.bool_)
         positive = np.array([axis.low > 0.0 for axis in self.shares])
@@ -84,15 +84,15 @@ class Simplex:
         """Possible numbers of present optional shares, ascending; empty if there is no mixture."""
         total, rounding = self.mixture.total, ROUNDING * self.mixture.total
         slack, least = self.mixture.slack, self.mixture.least
-        too_small = any(at is not None and slack < at < least - slack for at in self.held)
-        if too_small or (self.low > self.high + rounding)[self.must].any():
+        too_small = any(at is not None and slack < at < least - slack for at in self.fixed)
+        if too_small or (self.low > self.high + rounding)[self.required].any():
             return ()
-        always = int((self.must & (self.high > 0.0)).sum())
+        always = int((self.required & (self.high > 0.0)).sum())
         most = len(self.axes) if self.mixture.at_most is None or self.mixture.is_convex else self.mixture.at_most
-        highest, found = np.sort(self.high[self.may])[::-1], []
+        highest, found = np.sort(self.high[self.optional])[::-1], []
         for count in range(min(most - always, len(highest)) + 1):
-            low = float(self.low[self.must].sum()) + count * self.mixture.least
-            high = float(self.high[self.must].sum() + highest[:count].sum())
+            low = float(self.low[self.required].sum()) + count * self.mixture.least
+            high = float(self.high[self.required].sum() + highest[:count].sum())
             if low <= total + rounding and high >= total - rounding:
                 found.append(count)
         return tuple(found)
@@ -147,7 +147,7 @@ class Simplex:
 
     def present(self, values: Array) -> Bools:
         """(k, n) which components are present in mixtures (k, n); all if none may be absent."""
-        found: Bools = self.must | (self.may & (values > self.mixture.slack))
+        found: Bools = self.required | (self.optional & (values > self.mixture.slack))
         return found
 
     def ends(self, present: Bools) -> tuple[Array, Array]:
@@ -190,21 +190,21 @@ class Simplex:
         counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # more components are never farther
         for count in counts:
             moved = shifted(values, *self.ends(self._chosen(values, count)), self.mixture.total)
-            away = ((moved - values) ** 2).sum(axis=1)
-            better = away < nearest
-            found[better], nearest[better] = moved[better], away[better]
+            distances = ((moved - values) ** 2).sum(axis=1)
+            better = distances < nearest
+            found[better], nearest[better] = moved[better], distances[better]
         return found
 
     def _chosen(self, preferred: Array, count: int | NDArray[np.int64]) -> Bools:
         """(k, n) sets of ``count`` present optional components: those with the largest numbers in ``preferred``, (k,
         n), or with the largest bounds if the others cannot reach the total."""
-        ranks = np.argsort(np.argsort(np.where(self.may, -preferred, np.inf), axis=1, kind="stable"), axis=1)
-        present = self.must | (self.may & (ranks < np.reshape(count, (-1, 1))))
+        ranks = np.argsort(np.argsort(np.where(self.optional, -preferred, np.inf), axis=1, kind="stable"), axis=1)
+        present = self.required | (self.optional & (ranks < np.reshape(count, (-1, 1))))
         reach = np.where(present, self.high, 0.0).sum(axis=1)
         short = reach < self.mixture.total * (1.0 - ROUNDING)
         if short.any():
-            highest = np.argsort(np.argsort(np.where(self.may, -self.high, np.inf), kind="stable"))
-            largest = self.must | (self.may & (highest < np.reshape(count, (-1, 1))))
+            highest = np.argsort(np.argsort(np.where(self.optional, -self.high, np.inf), kind="stable"))
+            largest = self.required | (self.optional & (highest < np.reshape(count, (-1, 1))))
             present = np.where(short[:, None], largest, present)
         return present
 
@@ -218,7 +218,7 @@ class Simplex:
         """
         n, moves = len(self.axes), MOVES * len(self.axes)
         numbers = uniforms(*draw, count * (1 + 2 * n + 3 * moves)).reshape(count, -1)
-        weights = np.cumsum([comb(int(self.may.sum()), size) for size in self.counts])
+        weights = np.cumsum([comb(int(self.optional.sum()), size) for size in self.counts])
         sizes = np.array(self.counts)[np.searchsorted(weights / weights[-1], numbers[:, 0], side="right")]
         low, high = self.ends(self._chosen(numbers[:, 1 : n + 1], sizes))
         spacings = np.where(high > low, -np.log1p(-numbers[:, n + 1 : 2 * n + 1]), 0.0)
@@ -243,23 +243,25 @@ class Simplex:
         """The shares of a mixture, (n,), as handed out: decimals on a grid that sum to the total."""
         low, high = (ends[0] for ends in self.ends(self.present(values[None])))
         step = Decimal(1).scaleb(-self._decimals)
-        held = [at is not None for at in self.held]
-        rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.held if at is not None)
+        is_fixed = [at is not None for at in self.fixed]
+        rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.fixed if at is not None)
         left = round(rest / step)
         lowest = [_up(at, step) for at in low.tolist()]
         highest = [max(_down(at, step), least) for at, least in zip(high.tolist(), lowest, strict=True)]
-        found = [0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), held, strict=True)]
+        found = [
+            0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), is_fixed, strict=True)
+        ]
         found = [min(max(each, a), b) for each, a, b in zip(found, lowest, highest, strict=True)]
-        missing = left - sum(each for each, kept in zip(found, held, strict=True) if not kept)
-        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, held, strict=True)]
+        missing = left - sum(each for each, kept in zip(found, is_fixed, strict=True) if not kept)
+        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, is_fixed, strict=True)]
         for index in sorted(range(len(found)), key=lambda each: -room[each]):
-            if held[index] or not missing:
+            if is_fixed[index] or not missing:
                 continue
             after = min(max(found[index] + missing, lowest[index]), highest[index])
             missing -= after - found[index]
             found[index] = after
         names, grid = self.mixture.names, [float(each * step) for each in found]
-        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.held, strict=True))}
+        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.fixed, strict=True))}
 
     @cached_property
     def _decimals(self) -> int:
@@ -279,9 +281,9 @@ def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simpl
     """A mixture of a space in which some parameters are fixed."""
     axes = {axis.name: (k, axis) for k, axis in enumerate(space.axes)}
     found = [axes[name] for name in mixture.names]
-    held = [fixed.get(name) for name in mixture.names]
+    values = [fixed.get(name) for name in mixture.names]
     shares = tuple(axis for _, axis in found if isinstance(axis, FloatAxis))
-    at = tuple(float(each) if isinstance(each, int | float) else None for each in held)
+    at = tuple(float(each) if isinstance(each, int | float) else None for each in values)
     return Simplex(mixture, tuple(k for k, _ in found), shares, at)
 
 

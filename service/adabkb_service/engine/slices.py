@@ -44,8 +44,8 @@ class Slice:
         if self.catalogues:  # which exclude conditions
             return math.prod(self._values_of(k) for k in np.flatnonzero(self.free).tolist())
         axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
-        held = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
-        count = self.space.activity.fold(held, 1.0, operator.mul, operator.add)
+        fixed = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
+        count = self.space.activity.fold(fixed, 1.0, operator.mul, operator.add)
         return math.inf if count is None else count
 
     @cached_property

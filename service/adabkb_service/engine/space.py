@@ -132,8 +132,8 @@ class Space:
 
     def unmixed(self, parameters: Mapping[str, Any]) -> dict[int, str]:
         """Index of each mixture that a valid, complete point violates -> the message."""
-        faults = ((index, each.fault(parameters)) for index, each in enumerate(self.mixtures))
-        return {index: fault for index, fault in faults if fault is not None}
+        problems = ((index, each.problem(parameters)) for index, each in enumerate(self.mixtures))
+        return {index: problem for index, problem in problems if problem is not None}
 
     def admits(self, parameters: Mapping[str, Any]) -> bool:
         """Whether a valid, complete point satisfies the constraints and the mixtures."""

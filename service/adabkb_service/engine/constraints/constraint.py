@@ -62,7 +62,7 @@ class Constraint:
     """Comparisons and memberships joined by and, or and not; see ``grammar``.
 
     Raises:
-        Fault: on first use, if the text does not match the grammar.
+        ConstraintError: on first use, if the text does not match the grammar.
     """
 
     text: str

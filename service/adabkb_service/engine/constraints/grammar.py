@@ -39,7 +39,7 @@ COMPUTED = "use <=, >=, < or >, such as 2 <= a + b <= 2"
 EXAMPLES = 'a + b <= 1 or kind == "x"'
 
 
-class Fault(ValueError):
+class ConstraintError(ValueError):
     """An error in a constraint, with its column."""
 
     def __init__(self, column: int, sentence: str) -> None:
@@ -51,19 +51,21 @@ def parse(text: str) -> Expression:
     """The tree of a constraint, given as text without surrounding spaces.
 
     Raises:
-        Fault: the text does not match the grammar.
+        ConstraintError: the text does not match the grammar.
     """
     if "\\" in text or not text.isprintable():
-        raise Fault(1, "must be one line, without backslashes")
+        raise ConstraintError(1, "must be one line, without backslashes")
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
         if hint := instead(text):
-            raise Fault(hint[0] + 1, hint[1]) from None
+            raise ConstraintError(hint[0] + 1, hint[1]) from None
         column = min(error.offset or len(text) + 1, len(text) + 1)
-        raise Fault(column, "does not go on as an expression; names with spaces or dashes need quotes") from None
+        raise ConstraintError(
+            column, "does not go on as an expression; names with spaces or dashes need quotes"
+        ) from None
     except (ValueError, MemoryError, RecursionError):
-        raise Fault(1, "is no expression that can be read") from None
+        raise ConstraintError(1, "is no expression that can be read") from None
     return _Reader(text).expression(tree, DEEPEST)
 
 
@@ -92,7 +94,7 @@ class _Reader:
     The methods take the number of remaining nesting levels, and whether to negate the result.
 
     Raises:
-        Fault: the tree does not match the grammar.
+        ConstraintError: the tree does not match the grammar.
     """
 
     def __init__(self, text: str) -> None:
@@ -115,18 +117,18 @@ class _Reader:
                 return Membership(name, node.col_offset, (True,), (node.col_offset,), excluded=opposite)
             case ast.Constant(value=str(value)):
                 example = f"kind == {value!r} or kind == 'x', or use in"
-                raise self._fault(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
+                raise self._error(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
             case ast.Tuple():
-                raise self._fault(node, "make two constraints of what a comma separates, or join them by and")
+                raise self._error(node, "make two constraints of what a comma separates, or join them by and")
         self._refuse_symbols(node)
-        raise self._fault(node, f"must compare two sides, such as {EXAMPLES}")
+        raise self._error(node, f"must compare two sides, such as {EXAMPLES}")
 
     def _comparison(self, node: ast.Compare, levels: int, opposite: bool) -> Comparison:
         sides = (node.left, *node.comparators)
         for op, side in zip(node.ops, node.comparators, strict=True):
             if type(op) not in COMPARISONS:
-                meant = "== in place of is" if isinstance(op, ast.Is) else "!= in place of is not"
-                raise self._fault(side, f"write {meant}")
+                replacement = "== in place of is" if isinstance(op, ast.Is) else "!= in place of is not"
+                raise self._error(side, f"write {replacement}")
         for side in sides:
             self._check_number(side, levels)
         symbols = tuple(COMPARISONS[type(op)] for op in node.ops)
@@ -141,21 +143,21 @@ class _Reader:
             self._refuse_symbols(side)
         if symbol is None or len(node.ops) > 1:
             last = node.comparators[-1]
-            raise self._fault(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
+            raise self._error(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
         is_list = isinstance(op, ast.In | ast.NotIn)
         if is_list and not isinstance(right, ast.List | ast.Tuple | ast.Set):
-            raise self._fault(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")
+            raise self._error(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")
         if not is_list and not isinstance(left, ast.Name) and isinstance(right, ast.Name):
             left, right = right, left
         name = _name(left)
         if name is None:
             if is_list:
-                raise self._fault(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
+                raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
             sentence = f"{symbol} needs a parameter beside it; of numbers that are computed {COMPUTED}"
-            raise self._fault(right, sentence)
+            raise self._error(right, sentence)
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
-            raise self._fault(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")
+            raise self._error(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")
         values = tuple(self._value(each, name) for each in given)
         excluded = isinstance(op, ast.NotEq | ast.NotIn) is not opposite
         return Membership(name, left.col_offset, values, tuple(each.col_offset for each in given), excluded)
@@ -176,15 +178,15 @@ class _Reader:
                 if not isinstance(number, bool):
                     return -self._bounded(node, number)
             case ast.Name(id=other):
-                meant = CONSTANTS.get(other.lower())
-                if meant is not None:
-                    raise self._fault(node, f"write {meant} in place of {other}")
+                replacement = CONSTANTS.get(other.lower())
+                if replacement is not None:
+                    raise self._error(node, f"write {replacement} in place of {other}")
                 example = f'{name if name.isidentifier() else repr(name)} == "{other}"'
-                raise self._fault(node, f"{brief(other)!r} is no value; a text needs quotes, such as {example}")
+                raise self._error(node, f"{brief(other)!r} is no value; a text needs quotes, such as {example}")
             case ast.BinOp(op=op) if type(op) in OPERATORS:
-                raise self._fault(node, f"must be a value; of numbers that are computed {COMPUTED}")
+                raise self._error(node, f"must be a value; of numbers that are computed {COMPUTED}")
         self._refuse_symbols(node)
-        raise self._fault(node, "must be a value: a number, a text in quotes, True, False or None")
+        raise self._error(node, "must be a value: a number, a text in quotes, True, False or None")
 
     def _check_number(self, node: ast.expr, levels: int) -> None:
         """Check one side of a numeric comparison."""
@@ -198,7 +200,7 @@ class _Reader:
                 self._check_number(operand, levels - 1)
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
                 if isinstance(operator, ast.Pow) and names(left) and names(right):
-                    raise self._fault(node, "a power needs a number as its base or its exponent")
+                    raise self._error(node, "a power needs a number as its base or its exponent")
                 self._check_number(left, levels - 1)
                 self._check_number(right, levels - 1)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
@@ -207,35 +209,35 @@ class _Reader:
                     self._check_number(argument, levels - 1)
             case _:
                 self._refuse_symbols(node)
-                raise self._fault(node, f"must consist of {FORM}")
+                raise self._error(node, f"must consist of {FORM}")
 
     def _check_call(self, node: ast.expr, name: str, count: int) -> None:
         if name not in ARGUMENTS:
             near = nearest(name, ARGUMENTS)
-            meant = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
-            raise self._fault(node, f"{name!r} is not a function here; {meant}")
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
+            raise self._error(node, f"{name!r} is not a function here; {hint}")
         least, most = ARGUMENTS[name]
         if not least <= count <= most:
             needed = least if least == most else f"{least} to {most}"
-            raise self._fault(node, f"{name} takes {needed} arguments, not {count}")
+            raise self._error(node, f"{name} takes {needed} arguments, not {count}")
 
     def _bounded(self, node: ast.expr, number: float) -> float:
         if not number <= LARGEST:
-            raise self._fault(node, f"must be at most {LARGEST:g}")
+            raise self._error(node, f"must be at most {LARGEST:g}")
         return number
 
     def _bound(self, node: ast.expr, levels: int) -> None:
         if not levels:
-            raise self._fault(node, f"is nested more than {DEEPEST} levels deep")
+            raise self._error(node, f"is nested more than {DEEPEST} levels deep")
 
     def _refuse_symbols(self, node: ast.expr) -> None:
         """Refuse ``&``, ``|`` and ``~``, with the replacement."""
         is_symbol = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
         if (is_symbol or isinstance(node, ast.UnaryOp)) and (hint := instead(self._text)):
-            raise Fault(hint[0] + 1, hint[1])
+            raise ConstraintError(hint[0] + 1, hint[1])
 
-    def _fault(self, node: ast.expr, sentence: str) -> Fault:
-        return Fault(column_of(self._text, node.col_offset), sentence)
+    def _error(self, node: ast.expr, sentence: str) -> ConstraintError:
+        return ConstraintError(column_of(self._text, node.col_offset), sentence)
 
 
 def column_of(text: str, offset: int) -> int:

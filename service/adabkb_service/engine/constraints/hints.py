@@ -31,9 +31,9 @@ def instead(text: str) -> tuple[int, str] | None:
 
 
 def _found(text: str) -> Iterator[tuple[int, str]]:
-    for pattern, meant in INSTEAD:
+    for pattern, replacement in INSTEAD:
         if match := re.search(pattern, text):
-            yield match.start(), f"write {meant} in place of {match[0]}"
+            yield match.start(), f"write {replacement} in place of {match[0]}"
 
 
 def _without_quoted(text: str) -> str:
