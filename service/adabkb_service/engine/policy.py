@@ -56,7 +56,7 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def suggestions(
-        self, state: S, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: S, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[S]]:
         """Points to evaluate, in order. Each is pending when the next one is decided on.
 
@@ -64,7 +64,7 @@ class Policy(ABC, Generic[C, S]):
             state: of the study.
             pending: (k, d) cube positions of points handed out without a result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
-            moved: (m, d) cube positions of points handed out, for which a worker evaluated another point. A system
+            replaced: (m, d) cube positions of points handed out, for which a worker evaluated another point. A system
                 that repeats points may suggest them again.
 
         Returns:
@@ -72,7 +72,7 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def suggestions_within(
-        self, state: S, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: S, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[S]]:
         """As ``suggestions``, but for points of a slice of the space.
 

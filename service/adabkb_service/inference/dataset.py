@@ -65,7 +65,7 @@ class Dataset:
     cannot be evaluated, or it would suggest it again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
-    moved: dict[int, HandedOutPoint] = field(default_factory=dict)
+    replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
     """Trial number -> point that was handed out, for every trial evaluated at another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> parameters that it was encoded from, which may be more precise than the decoded ones."""
@@ -77,7 +77,7 @@ class Dataset:
             results=dict(self.results),
             awaited=dict(self.awaited),
             failed=set(self.failed),
-            moved=dict(self.moved),
+            replaced=dict(self.replaced),
             known=dict(self.known),
         )
 
@@ -93,7 +93,7 @@ class Dataset:
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
                 if handed_out is not None and not _are_same(handed_out, result):
-                    self.moved[event.trial] = handed_out
+                    self.replaced[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
         elif event.kind == "retried" and event.trial is not None:
@@ -106,7 +106,7 @@ class Dataset:
             key: replace(each, position=self._position(each.parameters)) for key, each in self.results.items()
         }
         self.awaited = {number: self._place(each.parameters) for number, each in self.awaited.items()}
-        self.moved = {number: self._place(each.parameters) for number, each in self.moved.items()}
+        self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
     def result(self, event: EventRow) -> Result:
         """The observation of an ``observed`` or ``corrected`` event, or the estimate of a ``stopped`` trial."""
@@ -135,13 +135,13 @@ class Dataset:
         """Positions of the points that failed, by trial number, shape (f, d)."""
         return self._stack([self.awaited[number].position for number in sorted(self.failed)])
 
-    def moved_points(self) -> Array:
+    def replaced_points(self) -> Array:
         """Positions of the points that workers replaced by others, by trial number, shape (m, d)."""
-        return self._stack([self.moved[number].position for number in sorted(self.moved)])
+        return self._stack([self.replaced[number].position for number in sorted(self.replaced)])
 
     def handed_out(self) -> Array:
         """Positions of all points handed out without a result: pending, failed and replaced, shape (k + f + m, d)."""
-        return np.concatenate([self.pending(), self.failed_points(), self.moved_points()])
+        return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
     def counting(self) -> dict[int, Result]:
         """The results that are not excluded and lie inside the space, in log order."""

@@ -130,11 +130,11 @@ class Model:
         if self.decided:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
-        failed, moved = self.dataset.failed_points(), self.dataset.moved_points()
+        failed, replaced = self.dataset.failed_points(), self.dataset.replaced_points()
         if self.fixed is None:
-            suggestions = self.policy.suggestions(state, pending, failed, moved)
+            suggestions = self.policy.suggestions(state, pending, failed, replaced)
         else:
-            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, moved)
+            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, replaced)
         gap = self.policy.report(self.state).gap
         for suggestion in islice(suggestions, count):
             proposal = Proposal(

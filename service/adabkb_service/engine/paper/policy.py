@@ -48,7 +48,7 @@ def suggestions(
     state: State,
     pending: Array,
     failed: Array | None = None,
-    moved: Array | None = None,  # noqa: ARG001
+    replaced: Array | None = None,  # noqa: ARG001
 ) -> Iterator[Suggestion[State]]:
     """An endless iterator of points to evaluate. Each is pending when the next one is decided on.
 
