@@ -220,7 +220,7 @@ class Invalid(AdaBKBError):
         first, listed = errors[0], errors[:MOST_ERRORS]
         unlisted = len(errors) - len(listed) + uncollected
         others = len(listed) - 1
-        rest = [f"and {others} more fault{'s' if others > 1 else ''}"] if others else []
+        rest = [f"and {others} more error{'s' if others > 1 else ''}"] if others else []
         rest += [f"{unlisted:,} more not listed"] if unlisted else []
         more = f" ({'; '.join(rest)})" if rest else ""
         super().__init__(f"{first.pointer or 'The body'}: {first.detail}{more}", listed)
