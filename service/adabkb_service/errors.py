@@ -162,7 +162,7 @@ class TooManyRequests(AdaBKBError):
 
     def __init__(self, detail: str, limit: RateLimit) -> None:
         """Create it with the limit, which gives the waiting time."""
-        super().__init__(f"{detail} There will be more in {limit.reset:,} s.")
+        super().__init__(f"{detail} Retry in {limit.reset:,} s.")
         self.limit = limit
 
 
@@ -171,8 +171,7 @@ class TooManyAtOnce(AdaBKBError):
 
     def __init__(self, user: str, what: str, most: int, setting: str) -> None:
         super().__init__(
-            f"User {user!r} has {most:,} {what} at the same time, which is as many as one user may have "
-            f"(the setting {setting} of the server)."
+            f"User {user!r} has reached the limit of {most:,} {what} at the same time (the server's setting {setting})."
         )
 
 

@@ -213,7 +213,7 @@ class Settings(BaseSettings):
         pattern, example = LISTS[info.field_name or ""]
         for item in listed(value):
             if pattern.fullmatch(item) is None:
-                raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
+                raise ValueError(f"{item!r} is not valid; give {example}, several with commas between them")
         return value
 
     @field_validator("proxies")
@@ -224,7 +224,7 @@ class Settings(BaseSettings):
                 ipaddress.ip_network(item)
             except ValueError as error:
                 raise ValueError(
-                    f"{item!r} is none; give IP addresses or networks such as 172.16.0.0/12, several with commas "
+                    f"{item!r} is not valid; give IP addresses or networks such as 172.16.0.0/12, several with commas "
                     "between them"
                 ) from error
         return value

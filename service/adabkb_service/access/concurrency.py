@@ -61,7 +61,7 @@ class Concurrency:
             return
         most = self._most[resource.setting]
         if sum(count for (used, _), count in self._counts.items() if used == resource) >= most:
-            raise Busy(f"The server has {most:,} {resource.name}, which is as many as it may have; try again later.")
+            raise Busy(f"The server has reached its limit of {most:,} {resource.name}; try again later.")
 
     @contextmanager
     def hold(self, resource: Resource, caller: Caller) -> Iterator[None]:

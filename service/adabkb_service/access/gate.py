@@ -213,7 +213,7 @@ def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
 def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:
     scope = SCOPE_FOR[need]
     if not caller.has(scope):
-        raise Forbidden(f"This takes a token with the scope {scope}; that of the request has {caller.scope}.", scope)
+        raise Forbidden(f"This requires a token with the scope {scope}; the request's token has {caller.scope}.", scope)
     if study_id is None or caller.is_admin:
         return
     rights = grants.of_user(connection, study_id, caller.user or "") if caller.reaches(study_id) else []

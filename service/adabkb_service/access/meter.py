@@ -68,7 +68,9 @@ class Meter:
         with self._guard:
             bucket = self._bucket(self._requests, "requests", caller, rate, max(REQUESTS_WINDOW, 1.0 / rate))
             if not bucket.holds(1.0):
-                raise TooManyRequests(f"{_who(caller)} has {rate:g} requests a second.", bucket.rate_limit(1.0))
+                raise TooManyRequests(
+                    f"{_who(caller)} is limited to {rate:g} requests a second.", bucket.rate_limit(1.0)
+                )
             bucket.spend(1.0)
             return bucket.rate_limit()
 
@@ -169,7 +171,7 @@ def _check_left(caller: Caller, bucket: Bucket) -> None:
     """
     if not bucket.holds(0.0):
         per_minute = bucket.rate * 60.0
-        detail = f"{_who(caller)} has {per_minute:g} seconds of a processor a minute, and its requests took more."
+        detail = f"{_who(caller)} is limited to {per_minute:g} processor seconds a minute, and has used more."
         raise TooManyRequests(detail, bucket.rate_limit(min(1.0, bucket.rate)))
 
 

@@ -71,7 +71,7 @@ def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
     for name in whens:
         if circle := _circle(name, whens, done):
             way = " needs ".join(map(brief, circle))
-            yield name, (), f"goes round in a circle ({way}); take one of these conditions away"
+            yield name, (), f"is circular ({way}); remove one of these conditions"
             done.update(circle)
 
 

@@ -43,7 +43,7 @@ def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_
 def without_numbers(parameter: Axis | Fixed) -> str:
     """The message for a parameter without numeric values in an inequality."""
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
-    return f"{brief(axis.name)!r} has values that are no numbers; use == or in, such as {_example(axis)}"
+    return f"{brief(axis.name)!r} has values that are not numbers; use == or in, such as {_example(axis)}"
 
 
 def _is_truth(axis: Axis) -> bool:

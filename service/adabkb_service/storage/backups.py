@@ -49,7 +49,7 @@ def check(file: Path) -> None:
     Raises:
         Damaged: a check failed; the message names the cause and the remedy.
     """
-    remedy = "give another backup, or copy it again from where it was made"
+    remedy = "use another backup, or copy it again from its source"
     size = file.stat().st_size
     with file.open("rb") as opened:
         header = opened.read(HEADER_BYTES)
@@ -62,7 +62,7 @@ def check(file: Path) -> None:
         raise Damaged(f"{file} is truncated: it has {size:,}{whole} bytes; {remedy}")
     sealed = checksum_of(file)
     if sealed.exists() and sealed.read_text().split()[:1] != [_digest(file)]:
-        raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed since; {remedy}")
+        raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed or damaged; {remedy}")
     if damage := _damage(file):
         raise Damaged(f"{file} is damaged ({damage}); {remedy}")
 

@@ -51,8 +51,8 @@ class SqliteFile:
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
             self._is_missing = True
         raise Unavailable(
-            "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. Whoever runs the "
-            "server: put the file back, or restore a backup in its place and start the server again; its log has the "
+            "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. The server's "
+            "operator must put the file back, or restore a backup in its place and restart the server; its log has the "
             "path."
         )
 

@@ -21,9 +21,9 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
     """The service's error for an error of the database; None for a bug of the service."""
     state = getattr(error.orig, "sqlstate", None)
     if isinstance(error, IntegrityError):
-        return RowRefused("Another request wrote the same at the same moment; try again.")
+        return RowRefused("Another request wrote the same row at the same time; try again.")
     if state in CONFLICTS:
-        return Contention("Another request wrote the same at the same moment; try again.")
+        return Contention("Another request wrote the same row at the same time; try again.")
     if state == LOCK_TIMEOUT or "database is locked" in str(error.orig):
         return Busy("The database is busy with other writers; try again.")
     if state == CANCELED:

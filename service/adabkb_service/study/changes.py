@@ -139,7 +139,7 @@ class Changes:
                 except (Busy, Unavailable):  # the database does not respond; the next poll finds the changes
                     continue
                 except Exception:
-                    logger.exception("the changes of other servers could not be looked for; trying again")
+                    logger.exception("polling for changes of other servers failed; retrying")
             for waiters in self._waiters.values():  # the server is stopping
                 for waiter in waiters:
                     waiter.woken.set()

@@ -15,10 +15,10 @@ from adabkb_service.storage.rows import ObservationRow
 
 OF_METRICS = ("metrics", "std_errors")
 """Fields of results in studies with metrics only."""
-SEVERAL = "is of no use: the study has several objectives ({names}), which go into {field}; leave it out"
-NONE = "is of no use: the study has no metrics, which are declared when a study is created; leave it out"
+SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
+NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
 NO_COST = (
-    'is of no use: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
+    'is not allowed: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
 )
 
 

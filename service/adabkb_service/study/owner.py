@@ -342,7 +342,7 @@ class Owner:
             self._dependencies.metrics.count(batch.draft.log)
             self._after_commit(batch)
         except Exception:  # the commit stands, so its answers must be sent
-            logger.exception("study %s: its model could not be told of the last events", self.study_id)
+            logger.exception("study %s: the last events could not be sent to its model", self.study_id)
             self._reset()
         return batch.finished, batch.parked
 

@@ -15,7 +15,7 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
-CHOSEN = "is no context parameter of this study; to choose its value for one request, give it as fixed"
+CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"

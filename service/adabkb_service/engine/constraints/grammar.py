@@ -62,10 +62,10 @@ def parse(text: str) -> Expression:
             raise ConstraintError(hint[0] + 1, hint[1]) from None
         column = min(error.offset or len(text) + 1, len(text) + 1)
         raise ConstraintError(
-            column, "does not go on as an expression; names with spaces or dashes need quotes"
+            column, "is not a valid expression from here on; names with spaces or dashes need quotes"
         ) from None
     except (ValueError, MemoryError, RecursionError):
-        raise ConstraintError(1, "is no expression that can be read") from None
+        raise ConstraintError(1, "is not a valid expression") from None
     return _Reader(text).expression(tree, DEEPEST)
 
 
@@ -119,7 +119,7 @@ class _Reader:
                 example = f"kind == {value!r} or kind == 'x', or use in"
                 raise self._error(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
             case ast.Tuple():
-                raise self._error(node, "make two constraints of what a comma separates, or join them by and")
+                raise self._error(node, "split the constraint at the comma, or join its parts by and")
         self._refuse_symbols(node)
         raise self._error(node, f"must compare two sides, such as {EXAMPLES}")
 
@@ -153,7 +153,7 @@ class _Reader:
         if name is None:
             if is_list:
                 raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
-            sentence = f"{symbol} needs a parameter beside it; of numbers that are computed {COMPUTED}"
+            sentence = f"{symbol} needs a parameter beside it; for computed numbers {COMPUTED}"
             raise self._error(right, sentence)
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
@@ -182,9 +182,9 @@ class _Reader:
                 if replacement is not None:
                     raise self._error(node, f"write {replacement} in place of {other}")
                 example = f'{name if name.isidentifier() else repr(name)} == "{other}"'
-                raise self._error(node, f"{brief(other)!r} is no value; a text needs quotes, such as {example}")
+                raise self._error(node, f"{brief(other)!r} is not a value; a text needs quotes, such as {example}")
             case ast.BinOp(op=op) if type(op) in OPERATORS:
-                raise self._error(node, f"must be a value; of numbers that are computed {COMPUTED}")
+                raise self._error(node, f"must be a value; for computed numbers {COMPUTED}")
         self._refuse_symbols(node)
         raise self._error(node, "must be a value: a number, a text in quotes, True, False or None")
 
