@@ -62,7 +62,7 @@ class Config:
     max_depth: int | None = None
     """h_max, the depth at which cells are no longer expanded. Default: 10 d."""
     beta: confidence.Beta = "theory"
-    """Form of the confidence width: "theory", "authors", "igp", or a constant."""
+    """Form of the confidence width: "theory", "authors", or the width itself as a number."""
     v1: float | None = None
     rho: float | None = None
     """If given, V_h = F g(v1 rho^h). Otherwise V_h = F g(radius of the cell)."""
