@@ -24,26 +24,23 @@ class Metrics:
         self._request_seconds = self._histogram("http_request_seconds", "Time to answer a request.", "method", "route")
         self._phase_seconds = self._histogram(
             "phase_seconds",
-            "Parts of the time of a request: queue (it waits for its turn), decide (it waits for the model to decide "
-            "on points) and commit (the transaction). After the answer to an observe, learn: the model takes in the "
-            "results.",
+            "Phases of a request: queue (waiting for its batch), decide (waiting for the model to decide on points) "
+            "and commit (the transaction). After the answer to an observe, learn: the model folds the results.",
             "operation",
             "phase",
         )
         self.suggest_seconds = self._histogram(
-            "suggest_seconds", "Time of a suggest, all retries included, without what Prefer: wait= lets it wait."
+            "suggest_seconds", "Time of a suggest, including retries but not the wait of Prefer: wait=."
         )
-        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from its arrival to its answer.")
-        self.leases_expired = self._counter("leases_expired", "Leases that ran out.")
+        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to answer.")
+        self.leases_expired = self._counter("leases_expired", "Leases that expired.")
         self.observations = self._counter("observations", "Results stored.", "status")
         self.late_results = self._counter(
-            "late_results", "Results stored after their lease had run out or another attempt had begun."
+            "late_results", "Results stored after their lease had expired or another attempt had begun."
         )
-        self.repeated_results = self._counter(
-            "repeated_results", "Results that were stored already, so that nothing changed."
-        )
+        self.repeated_results = self._counter("repeated_results", "Results that were stored already.")
         self.degraded_answers = self._counter(
-            "degraded_answers", "Answers to suggest while the model could not decide in time or follow the log."
+            "degraded_answers", "Answers to suggest while the model could not decide in time or fold the log."
         )
         # Looking up a metric by its labels takes longer than incrementing it.
         self._request = cache(self._requests.labels)
