@@ -124,17 +124,17 @@ class Sketch:
         Returns:
             The sketch, and the orthonormal directions (M, k) that only the removed members spanned.
         """
-        gone = np.isin(self.basis, ids)
-        unit = np.zeros((len(self.basis), int(gone.sum())))
-        unit[np.flatnonzero(gone), np.arange(unit.shape[1])] = 1.0
+        removed = np.isin(self.basis, ids)
+        unit = np.zeros((len(self.basis), int(removed.sum())))
+        unit[np.flatnonzero(removed), np.arange(unit.shape[1])] = 1.0
         lost, _ = qr(self.Q @ solve_triangular(self.R, unit, trans=1), mode="economic")
-        turn, R = qr(self.R[:, ~gone], mode="economic")
+        rotation, R = qr(self.R[:, ~removed], mode="economic")
         sketch = replace(
             self,
             dictionary=self.dictionary[~np.isin(self.dictionary, ids)],
-            basis=self.basis[~gone],
-            basis_points=self.basis_points[~gone],
-            Q=self.Q @ turn,
+            basis=self.basis[~removed],
+            basis_points=self.basis_points[~removed],
+            Q=self.Q @ rotation,
             R=R,
         )
         return sketch, lost
