@@ -110,7 +110,7 @@ def test_minimize_takes_a_context() -> None:
         ({"humidity": 0.2}, r"context\['machine'\] is missing"),
         ({**DAMP, "humidity": 7}, r"context\['humidity'\] is 7, outside"),
         ({**DAMP, "machine": "C"}, r"context\['machine'\] lists 'C', which is none of its choices"),
-        ({**DAMP, "speed": 1}, r"context\['speed'\] is not a context parameter"),
+        ({**DAMP, "speed": 1}, r"context\['speed'\] is no context parameter"),
     ]:
         with pytest.raises(ValueError, match=words):
             minimize(quality, SPACE, 3, context=context, progress=False)
