@@ -1,4 +1,4 @@
-"""Alembic's entry: the connection comes from ``storage/migration.py``, or the URL from ``ADABKB_DATABASE``."""
+"""Alembic's environment: connects through ``storage/migration.py``, or to the URL in ``ADABKB_DATABASE``."""
 
 import os
 from typing import Literal
@@ -12,12 +12,12 @@ from adabkb_service.storage.tables import UtcDateTime, metadata
 
 
 def render_item(kind: str, item: object, _: AutogenContext) -> str | Literal[False]:
-    """A migration stands on its own: it names no type of ours."""
+    """Render types without reference to this package, so that a migration is self-contained."""
     return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
 
 
 def migrate(connection: Connection) -> None:
-    """Run inside the connection's transaction."""
+    """Run the migrations inside the connection's transaction."""
     context.configure(
         connection=connection,
         target_metadata=metadata,

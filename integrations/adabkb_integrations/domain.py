@@ -23,7 +23,7 @@ from adabkb_service.engine import space as spaces
 from adabkb_service.engine.catalogue import CatalogueAxis, table
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
-from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 
@@ -135,7 +135,7 @@ def _mixtures(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
 
 def _check_mixtures(space: spaces.Space) -> None:
     conditional = {each.parameter for each in space.conditions}
-    for place, sentence in shares.faults(space.mixtures, space.parameters, space.context, conditional):
+    for place, sentence in shares.problems(space.mixtures, space.parameters, space.context, conditional):
         at = "".join(f"[{part!r}]" for part in place)
         raise ValueError(f"mixtures{at}: {sentence}")
 
@@ -168,7 +168,7 @@ def _conditions(
         for name, each in declared.items()
         if each.when
     }
-    for name, place, sentence in dependence.faults(parameters, whens):
+    for name, place, sentence in dependence.problems(parameters, whens):
         at = "".join(f"[{part!r}]" for part in place)
         raise ValueError(f"{origin}[{name!r}]: when{at} {sentence}")
     return dependence.conditions(whens)
@@ -209,7 +209,7 @@ def _check(constraints: Sequence[str], domain: Domain) -> None:
         raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
     known = [each for each in domain.space.parameters if each.name not in domain.indexed]
     objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
-    for index, sentence in faults(constraints, known, domain.space.mixtures).items():
+    for index, sentence in problems(constraints, known, domain.space.mixtures).items():
         raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
 
 

@@ -1,4 +1,4 @@
-"""The composition root: settings in, an application out."""
+"""The composition root: creates an application from settings."""
 
 from __future__ import annotations
 
@@ -70,23 +70,23 @@ MODULES = (studies, sharing, webhooks, trials, files, observations, model, event
 ROUTERS = [module.router for module in MODULES]
 PAGES = [views.data, views.pages, login.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
-"""Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
+"""Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
 ADMISSION_THREADS = 8
-"""Threads that nothing else takes, on which the gate and readiness ask the database."""
+"""Threads reserved for database queries of the gate and of readiness."""
 LARGE = 4096
-"""Bytes from which on an answer is compressed."""
+"""Size in bytes from which answers are compressed."""
 COMPRESSION = 3
-"""Level of gzip: higher ones take two to five times as long for a tenth less."""
+"""Level of gzip: higher levels take two to five times as long for a tenth less."""
 
 CHARTS = 4
-"""Charts that read the results of a study at a time: they may be large, and each holds a connection to the database."""
+"""Charts of whole studies built at the same time: each may be large, and holds a database connection."""
 
 LOADING_POLL_SECONDS = 0.05
-"""Between two looks at whether a model worker has loaded the engine."""
+"""Interval between two checks whether a model worker has loaded the engine."""
 
 CALLS = "/api"
-"""The page to try the API."""
+"""The interactive page of the API."""
 
 DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
 
@@ -101,10 +101,10 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
     Args:
         settings: of the server.
-        is_model_worker: whether it is to follow studies without serving HTTP. The database is a PostgreSQL then.
+        is_model_worker: whether it follows studies without serving HTTP; requires PostgreSQL.
 
     Raises:
-        ValueError: the database URL is none of ours, or what traces need is not installed.
+        ValueError: the database URL is not supported, or OpenTelemetry is not installed.
     """
     database = Database(
         settings.database,
@@ -155,7 +155,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
         await run_sync(clamp_leases, running)
-        while is_model_worker and running.is_loading:  # until then servers do better without it
+        while is_model_worker and running.is_loading:  # servers work better without it until then
             await asyncio.sleep(LOADING_POLL_SECONDS)
         with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, delivery, settings):
             async with app.state.forwarding or nullcontext():
@@ -167,7 +167,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         if running.traces is not None:
             await run_sync(running.traces.close)
 
-    app = FastAPIOffline(  # a lab's machines may not reach the network that FastAPI's own pages load from
+    app = FastAPIOffline(  # FastAPI's own pages load assets from a network that lab machines may not reach
         title="Ada-BKB service",
         description=DESCRIPTION,
         version=version("adabkb-service"),
@@ -200,7 +200,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
 
 def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_worker: bool) -> Forwarding | None:
-    """None on SQLite, where each server follows the studies that it is asked about."""
+    """The forwarding of requests; None on SQLite, where each server follows the studies that it receives requests
+    for."""
     if running.database.is_sqlite:
         return None
     answer_seconds = settings.timeouts.outcome + MOST_SECONDS
@@ -223,7 +224,7 @@ def _connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
-    """The innermost first: each is around those before it."""
+    """Add the middleware from the innermost to the outermost."""
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit, total=settings.bodies_limit)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
     app.add_middleware(HeadMiddleware)
@@ -263,8 +264,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 def _sweeping(
     running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings
 ) -> Iterator[None]:
-    """In a thread of its own: expire leases, let messages be sent to webhooks, notice the first token, forget what is
-    old, remove the rows of deleted studies, and correct the clock."""
+    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, notices the
+    first token, deletes old rows and the content of deleted studies, and corrects the clock."""
     stop = threading.Event()
     late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 
@@ -298,5 +299,5 @@ def _sweeping(
         stop.set()
         thread.join()
         delivery.close()
-        with suppress(AdaBKBError):  # the database is away; a server that ends does not wait for it
+        with suppress(AdaBKBError):  # the database may be unavailable; shutdown does not wait for it
             gate.store_uses()

@@ -1,11 +1,11 @@
-"""What can go wrong in the domain. No HTTP here: ``api/problem_types.py`` has the table error -> status.
+"""The service's errors. Independent of HTTP: ``api/problem_types.py`` maps them to statuses.
 
 AdaBKBError
-├── Unauthorized              the request has no token that is good
-├── Forbidden                 its token, or its user, may not do this
-├── QuotaExceeded             more would be stored for a user than their token allows
-├── TooManyRequests           a token has used up what it has for a time; try again later
-├── TooManyAtOnce             a user has as many requests or streams at work as one may have
+├── Unauthorized              the request has no valid token
+├── Forbidden                 the token or its user lacks the permission
+├── QuotaExceeded             the addition exceeds the user's quota
+├── TooManyRequests           the token has reached a rate limit; retry later
+├── TooManyAtOnce             the user has reached a limit on concurrent requests or streams
 ├── NotFound
 │   ├── StudyNotFound
 │   ├── TokenNotFound
@@ -14,9 +14,9 @@ AdaBKBError
 │   ├── FileNotFound
 │   ├── TrialNotFound
 │   └── ObservationNotFound
-├── Invalid                   the request cannot be understood; carries one FieldError per fault
+├── Invalid                   the request is not valid; carries one FieldError per error
 │   └── IdempotencyKeyReused
-├── Conflict                  the request is sound, the state of the study forbids it
+├── Conflict                  the request is valid, but the state of the study forbids it
 │   ├── StudyExists
 │   ├── TokenMade
 │   ├── WebhookMade
@@ -27,12 +27,12 @@ AdaBKBError
 │   ├── StudyComplete
 │   └── RequestInProgress
 ├── PreconditionFailed        If-Match names another revision
-├── Busy                      others were faster, several times; try again
-│   └── Contention            the database undid a transaction for the sake of another one
-│       └── RowRefused        the database refused a row, perhaps since there is one with the same key
-├── Unavailable               the database or a model does not answer
-│   └── ModelCannotFollow     a model cannot follow its log; asking again does not help
-└── SchemaMismatch            the database was made by another version
+├── Busy                      too much concurrent work; retry
+│   └── Contention            the database rolled a transaction back because of another one
+│       └── RowRefused        the database rejected a row, probably because its key exists
+├── Unavailable               the database or a model does not respond
+│   └── ModelCannotFollow     a model cannot fold its log; retrying does not help
+└── SchemaMismatch            the database has another schema version
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MOST_ERRORS = 100
-"""Faults that one answer lists; the others are counted."""
+"""Errors listed in one answer; the others are counted."""
 MOST_BATCH_ERRORS = 1000
-"""Faults that the items of a batch list together, beyond the first one of each item."""
+"""Errors listed for all items of a batch together, beyond the first one of each item."""
 LONGEST_NAME = 200
-"""Characters of a name in a pointer: no parameter has a longer name."""
+"""Characters of a name in a pointer; no parameter name is longer."""
 LONGEST_POINTER = 500
 """Characters of a pointer."""
 LONGEST_DETAIL = 256
-"""Characters of a sentence about one fault."""
+"""Characters of the detail of one error."""
 LONGEST_MESSAGE = 1000
-"""Characters of the sentence about the whole request."""
+"""Characters of the message about the whole request."""
 LONGEST_VALUE = 200
-"""Characters of a value in a sentence."""
+"""Characters of a value in a message."""
 
 _SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+", re.IGNORECASE)
 _SHOWN = reprlib.Repr()
@@ -65,18 +65,18 @@ _SHOWN.maxdict = _SHOWN.maxlist = 20
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or its beginning if it has more characters than ``most``."""
+    """The text, cut to ``most`` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def masked(text: str) -> str:
-    """A text without the secrets of tokens, wherever they come from."""
+    """A text without the secrets of tokens."""
     return _SECRET.sub(r"\1...", text)
 
 
 def visible(text: str) -> str:
-    """A text for an answer: without secrets, and with escapes for what readers cannot see, such as marks that turn the
-    direction of writing."""
+    """A text for an answer: without secrets, and with invisible characters escaped, such as marks that change the
+    writing direction."""
     hidden = masked(text)
     if hidden.isprintable():
         return hidden
@@ -86,19 +86,19 @@ def visible(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, if it is not too long; a large text is never built."""
+    """The Python representation of a value, cut if it is long; the full text of a large value is never built."""
     return shortened(_SHOWN.repr(value), LONGEST_VALUE)
 
 
 def json_pointer(*steps: str | int) -> str:
-    """The JSON pointer (RFC 6901) of these names and indices; a name too long for a parameter is shortened."""
+    """The JSON pointer (RFC 6901) of these names and indices; long names are cut."""
     names = (shortened(str(step), LONGEST_NAME) for step in steps)
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault of a request; what is too long for an answer is shortened."""
+    """One error in a request; long texts are cut."""
 
     pointer: str
     """JSON pointer into the body ("/parameters/0/low"), or "?name" for a query parameter."""
@@ -111,7 +111,7 @@ class FieldError:
 
 
 class AdaBKBError(Exception):
-    """Anything the service refuses; the message says what and, where there is one, the remedy."""
+    """Base of all refusals; the message gives the cause and, if there is one, the remedy."""
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
         self.detail = visible(detail)
@@ -120,85 +120,84 @@ class AdaBKBError(Exception):
 
 
 class Unauthorized(AdaBKBError):
-    """No token was sent, or one that is of no use."""
+    """The request has no token, or an invalid one."""
 
     def __init__(self, detail: str, reason: str) -> None:
-        """What is wrong, and for the audit log one of "missing", "unknown", "revoked" and "expired"."""
+        """Create it with a reason for the audit log: "missing", "unknown", "revoked" or "expired"."""
         super().__init__(detail)
         self.reason = reason
 
 
 class Forbidden(AdaBKBError):
-    """Somebody is known, and may not do this."""
+    """The caller is known but lacks the permission."""
 
     def __init__(self, detail: str, scope: str | None = None) -> None:
-        """What is not allowed, and the scope that a token needs for it, if it is a matter of that."""
+        """Create it with the required scope, if a larger scope would help."""
         super().__init__(detail)
         self.scope = scope
 
 
 class QuotaExceeded(AdaBKBError):
-    """A token would let more be stored for its user than its quotas allow."""
+    """The addition exceeds a quota of the user's token."""
 
     def __init__(self, name: str, limit: float, has: float, adds: float) -> None:
-        """The quota, and what there is and would be added of it."""
+        """Create it with the quota's name and limit, the present amount and the addition."""
         super().__init__(
             f"The token allows its user {limit:,.10g} {name}; there are {has:,.10g}, and this would add {adds:,.10g}."
         )
 
 
 class RateLimit(NamedTuple):
-    """What is left of something that is limited by time."""
+    """State of a rate limit."""
 
     name: str
     quota: int
-    """In a window."""
+    """Per window."""
     window: int
     """In seconds."""
     left: int
     reset: int
-    """Seconds until there is more, or all of it."""
+    """Seconds until more is available, or everything."""
 
 
 class TooManyRequests(AdaBKBError):
-    """A token has used up something that is limited by time."""
+    """A token has reached a rate limit."""
 
     def __init__(self, detail: str, limit: RateLimit) -> None:
-        """What it was, and when there will be more."""
-        super().__init__(f"{detail} There will be more in {limit.reset:,} s.")
+        """Create it with the limit, which gives the waiting time."""
+        super().__init__(f"{detail} Retry in {limit.reset:,} s.")
         self.limit = limit
 
 
 class TooManyAtOnce(AdaBKBError):
-    """A user has as many of something as one may have at the same time."""
+    """A user has reached a limit on concurrent use."""
 
     def __init__(self, user: str, what: str, most: int, setting: str) -> None:
         super().__init__(
-            f"User {user!r} has {most:,} {what} at the same time, which is as many as one user may have "
-            f"(the setting {setting} of the server)."
+            f"User {user!r} has reached the limit of {most:,} {what} at the same time (the server's setting {setting})."
         )
 
 
 class NotFound(AdaBKBError):
-    """A thing that was named does not exist."""
+    """Something named in the request does not exist."""
 
 
 class StudyNotFound(NotFound):
-    """No such study."""
+    """The study does not exist."""
 
     def __init__(self, study: str) -> None:
         super().__init__(f"There is no study {shown(study)}.")
 
 
 class TokenNotFound(NotFound):
-    """No such token."""
+    """The token does not exist."""
 
     def __init__(self, token_id: str) -> None:
         super().__init__(f"There is no token {shown(token_id)}.")
 
 
 class DeletionNotFound(NotFound):
-    """No such study in the trash."""
+    """The deleted study is not in the trash."""
 
 
 class WebhookNotFound(NotFound):
@@ -216,35 +215,35 @@ class FileNotFound(NotFound):
 
 
 class TrialNotFound(NotFound):
-    """No such trial."""
+    """The trial does not exist."""
 
     def __init__(self, study: str, number: int) -> None:
         super().__init__(f"Study {study!r} has no trial {number}.")
 
 
 class ObservationNotFound(NotFound):
-    """No such observation."""
+    """The observation does not exist."""
 
     def __init__(self, study: str, seq: int) -> None:
         super().__init__(f"Study {study!r} has no observation {seq}.")
 
 
 class Invalid(AdaBKBError):
-    """The request is not valid; ``errors`` points at each fault, up to ``MOST_ERRORS``."""
+    """The request is not valid; ``errors`` lists up to ``MOST_ERRORS`` errors."""
 
     def __init__(self, errors: Sequence[FieldError], uncollected: int = 0) -> None:
-        """The faults, and how many there are beyond these."""
+        """Create it with the errors, and the number of further ones."""
         first, listed = errors[0], errors[:MOST_ERRORS]
         unlisted = len(errors) - len(listed) + uncollected
         others = len(listed) - 1
-        rest = [f"and {others} more fault{'s' if others > 1 else ''}"] if others else []
+        rest = [f"and {others} more error{'s' if others > 1 else ''}"] if others else []
         rest += [f"{unlisted:,} more not listed"] if unlisted else []
         more = f" ({'; '.join(rest)})" if rest else ""
         super().__init__(f"{first.pointer or 'The body'}: {first.detail}{more}", listed)
 
 
 class IdempotencyKeyReused(Invalid):
-    """The Idempotency-Key came before with another request."""
+    """The Idempotency-Key was used with another request."""
 
     def __init__(self, key: str) -> None:
         detail = f"{shown(key)} was used for another request before; use a new key for a new request."
@@ -252,18 +251,18 @@ class IdempotencyKeyReused(Invalid):
 
 
 class Conflict(AdaBKBError):
-    """The state of the study forbids what was asked."""
+    """The state of the study forbids the request."""
 
 
 class StudyExists(Conflict):
-    """The id is taken by a study with another definition."""
+    """A study with this id and another definition exists."""
 
 
 class TokenMade(Conflict):
-    """A token was made with the same idempotency key; its secret cannot be shown again."""
+    """The idempotency key created a token before; its secret cannot be shown again."""
 
     def __init__(self, token_id: str) -> None:
-        """By its id."""
+        """Create it with the id of that token."""
         super().__init__(
             f"Token {token_id} was made with this Idempotency-Key before, and only that answer had its secret."
         )
@@ -280,64 +279,64 @@ class WebhookMade(Conflict):
 
 
 class ResultConflict(Conflict):
-    """The attempt already has another result; both are in the message."""
+    """The attempt already has another result; the message has both."""
 
 
 class ReportConflict(Conflict):
-    """The attempt has reported another value at the same step; both are in the message."""
+    """The attempt has reported another value at the same step; the message has both."""
 
 
 class TrialFinished(Conflict):
-    """The trial is completed, failed or stopped, so it cannot be given back, failed, or go on."""
+    """The trial is completed, failed or stopped, so it cannot be released, failed or continued."""
 
 
 class LeaseLost(Conflict):
-    """The attempt is no longer the one that holds the trial."""
+    """The attempt no longer holds the trial."""
 
 
 class StudyComplete(Conflict):
-    """The study takes no further trials."""
+    """The study accepts no further trials."""
 
 
 class RequestInProgress(Conflict):
-    """A request with the same Idempotency-Key is not answered yet."""
+    """A request with the same Idempotency-Key is still in progress."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"The request with the key {shown(key)} is still in progress; send it again for its answer.")
 
 
 class PreconditionFailed(AdaBKBError):
-    """The study has changed since the revision the caller named."""
+    """The study has changed since the revision in the request."""
 
 
 class Busy(AdaBKBError):
-    """Other writers were faster several times, or too many requests wait; nothing was written, ask again."""
+    """Other writers were faster repeatedly, or a queue is full; nothing was written, retry."""
 
 
 class Contention(Busy):
-    """The database undid a transaction for the sake of another one (both wrote the same row, a deadlock, ...); done
-    again, it will see what the other one did."""
+    """The database rolled a transaction back because of another one (both wrote the same row, a deadlock, ...). A retry
+    sees the other one's changes."""
 
 
 class RowRefused(Contention):
-    """The database refused a row, most likely because another transaction has written one with the same key."""
+    """The database rejected a row, most likely because another transaction wrote one with the same key."""
 
 
 class Unavailable(AdaBKBError):
-    """The database or a model does not answer; nothing was acknowledged."""
+    """The database or a model does not respond; nothing was acknowledged."""
 
 
 class NotReady(Unavailable):
-    """A part of the server does not do its work; ``errors`` points at each that does not."""
+    """Parts of the server do not work; ``errors`` has one entry for each."""
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
-        """The parts."""
+        """Create it with one error per part."""
         super().__init__("; ".join(f"{error.pointer[1:]}: {error.detail}" for error in errors), errors)
 
 
 class ModelCannotFollow(Unavailable):
-    """The model of a study cannot follow its log, until a result is corrected or excluded."""
+    """The model of a study cannot fold its log until a result is corrected or excluded."""
 
 
 class SchemaMismatch(AdaBKBError):
-    """The database's schema is not this version's; the message names the remedy."""
+    """The database has another schema version; the message gives the remedy."""

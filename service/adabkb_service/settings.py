@@ -1,4 +1,4 @@
-"""The settings of a server. The commands of ``cli`` build them once and pass them on.
+"""The settings of a server. The commands in ``cli`` create them once and pass them on.
 
 Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
 """
@@ -26,7 +26,7 @@ from adabkb_service.timeouts import Timeouts
 
 FILE = "adabkb.toml"
 FLAGS = ("host", "port", "database", "access_log", "insecure")
-"""The settings that ``adabkb serve`` has options for."""
+"""Settings with an option of ``adabkb serve``."""
 LISTS = {
     "hosts": (re.compile(r"[\w.-]+"), "names without http:// and without a port, such as optimizer.lab.example"),
     "origins": (
@@ -34,9 +34,9 @@ LISTS = {
         "scheme, name and port as browsers send them, such as https://notebook.lab.example",
     ),
 }
-"""Settings that are lists: the pattern of an item, and what it has to be."""
+"""Settings that are lists -> the pattern of an item, and its description."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
-"""User and password of an address, of whatever characters."""
+"""User and password in an address."""
 
 
 class Settings(BaseSettings):
@@ -53,12 +53,12 @@ class Settings(BaseSettings):
     )
     hosts: str = Field(
         "",
-        description="names by which browsers and programs ask for the server, separated by commas, such as "
-        "optimizer.lab.example; other names are refused (421), but not IP addresses and localhost",
+        description="host names of the server in requests, separated by commas, such as optimizer.lab.example; "
+        "requests for other names are refused (421), except IP addresses and localhost",
     )
     origins: str = Field(
         "",
-        description="other sites whose pages may use the server (CORS), separated by commas, such as "
+        description="origins whose pages may use the server (CORS), separated by commas, such as "
         "https://notebook.lab.example",
     )
     proxies: str = Field(
@@ -69,114 +69,124 @@ class Settings(BaseSettings):
     root_path: str = Field(
         "",
         pattern=r"^(/[A-Za-z0-9._~-]+)*$",
-        description="path that a proxy puts before those of the server, such as /adabkb",
+        description="path prefix that a proxy adds, such as /adabkb",
     )
     insecure: bool = Field(False, description="disable authentication: anyone who reaches the server may do anything")
-    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 for any free port")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
     file_limit: int = Field(
-        10 * 2**20, ge=1, description="largest file of a trial in bytes, within the body_limit that all requests have"
+        10 * 2**20, ge=1, description="largest file of a trial in bytes; body_limit applies to all requests, too"
     )
-    files_limit: int = Field(200 * 2**20, ge=0, description="bytes of all files of a study")
-    bodies_limit: int = Field(2**28, ge=1, description="bytes of all request bodies that are worked on at a time")
+    files_limit: int = Field(200 * 2**20, ge=0, description="limit on the bytes of all files of a study")
+    bodies_limit: int = Field(
+        2**28, ge=1, description="limit on the bytes of all request bodies processed at the same time"
+    )
     header_limit: int = Field(2**16, ge=1024, description="largest request line with headers, in bytes")
-    header_seconds: float = Field(10.0, gt=0, description="seconds in which the header of a request has to come")
-    body_seconds: float = Field(60.0, gt=0, description="seconds in which its body has to come")
-    idle_seconds: float = Field(15.0, gt=0, description="seconds for which a connection may be without a request")
-    stall_seconds: float = Field(60.0, gt=0, description="seconds for which an answer waits for its reader to read on")
+    header_seconds: float = Field(10.0, gt=0, description="seconds within which the header of a request must arrive")
+    body_seconds: float = Field(60.0, gt=0, description="seconds within which the body of a request must arrive")
+    idle_seconds: float = Field(15.0, gt=0, description="seconds after which a connection without a request is closed")
+    stall_seconds: float = Field(
+        60.0, gt=0, description="seconds after which an answer whose client has stopped reading is dropped"
+    )
     connections: int = Field(
         800,
         ge=1,
-        description="open connections of clients; for another one, the one that has been idle for longest ends",
+        description="most open connections of clients; beyond it, the one idle for longest is closed",
     )
-    streams: int = Field(200, ge=0, description="event streams (GET .../events) that go on at a time")
-    waits: int = Field(400, ge=0, description="requests that wait for a trial (Prefer: wait) at a time")
+    streams: int = Field(200, ge=0, description="most concurrent event streams (GET .../events)")
+    waits: int = Field(400, ge=0, description="most concurrent requests that wait for a trial (Prefer: wait)")
     user_requests: int = Field(
-        400, ge=1, description="requests of one user at a time, with streams and waits; more are refused (429)"
+        400,
+        ge=1,
+        description="most concurrent requests of one user, including streams and waits; more are refused (429)",
     )
-    user_streams: int = Field(50, ge=0, description="event streams of one user at a time; more are refused (429)")
-    user_waits: int = Field(200, ge=0, description="requests of one user that wait for a trial at a time")
+    user_streams: int = Field(50, ge=0, description="most concurrent event streams of one user; more are refused (429)")
+    user_waits: int = Field(200, ge=0, description="most concurrent requests of one user that wait for a trial")
     look_seconds: float = Field(
         0.5,
         gt=0,
-        description="seconds between two looks at what other servers have committed, while requests that wait for a "
-        "trial or event streams wait for it",
+        description="seconds between two polls for commits of other servers, while event streams or requests wait for "
+        "them",
     )
-    sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
+    sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for expired leases")
     sweep_late_seconds: float = Field(
-        120.0, gt=0, description="seconds after which a check for leases that is due makes /readyz answer 503"
+        120.0, gt=0, description="seconds by which a check for expired leases may be late before /readyz answers 503"
     )
     tidy_seconds: float = Field(
         60.0,
         gt=0,
-        description="seconds between two removals of old idempotency keys and studies in the trash; the clock of the "
-        "database is read again then, too",
+        description="seconds between two removals of old idempotency keys and studies in the trash, and between two "
+        "readings of the database's clock",
     )
-    idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
+    idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept, at least")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
     suggestion_seconds: float = Field(
-        5.0, gt=0, description="seconds for which a suggestion waits for the model; then its points are quasi-random"
+        5.0, gt=0, description="seconds that a suggestion waits for the model; after that, its points are quasi-random"
     )
     decision_seconds: float = Field(
-        3.0, gt=0, description="seconds in which a model decides on the points of one suggestion"
+        3.0, gt=0, description="seconds that a model may take to decide on the points of one suggestion"
     )
     follow_seconds: float = Field(
-        0.25, gt=0, description="seconds for which a GET of a study waits for the model to fold the latest results"
+        0.25, gt=0, description="seconds that a GET of a study waits for the model to fold the latest results"
     )
     request_seconds: float = Field(
-        10.0, gt=0, description="seconds for which a request waits for its turn, or for an answer of the model"
+        10.0, gt=0, description="seconds that a request waits in the queue of its study, or for an answer of the model"
     )
     contention_seconds: float = Field(
-        5.0, gt=0, description="seconds for which a transaction is repeated while other servers commit first"
+        5.0, gt=0, description="seconds for which a transaction is retried while other servers commit first"
     )
     stop_seconds: float = Field(
-        5.0, gt=0, description="seconds in which the model processes of a server that stops end"
+        5.0, gt=0, description="seconds that model processes may take to end when the server stops"
     )
     holder_seconds: float = Field(
-        1.0, gt=0, description="seconds after which PostgreSQL ends a transaction in which a server does nothing"
+        1.0, gt=0, description="seconds after which PostgreSQL ends an idle transaction of a server"
     )
     model_restart_seconds: float = Field(
-        1.0, gt=0, description="seconds between two starts of the same model process, at least"
+        1.0, gt=0, description="least seconds between two starts of the same model process"
     )
     model_down_seconds: float = Field(
         5.0, gt=0, description="seconds without a model process after which /readyz answers 503"
     )
-    database_connections: int = Field(40, ge=2, description="open connections to the database, at most")
-    study_threads: int = Field(8, ge=1, description="threads that perform requests, each for one study at a time")
+    database_connections: int = Field(40, ge=2, description="most open connections to the database")
+    study_threads: int = Field(8, ge=1, description="threads that process requests, each for one study at a time")
     studies_in_memory: int = Field(
-        1000, ge=1, description="studies that a server keeps in memory between requests, some kilobytes each"
+        1000, ge=1, description="studies that a server caches between requests, some kilobytes each"
     )
-    model_cache_megabytes: int = Field(256, ge=1, description="memory for models, in all model processes together")
+    model_cache_megabytes: int = Field(
+        256, ge=1, description="megabytes of cached models, in all model processes together"
+    )
     model_processes: int = Field(
         1,
         ge=0,
-        description="processes that compute models, each for a share of the studies; 0: the server does",
+        description="processes that compute models, each for a share of the studies; 0: in the server process",
     )
     model_process_megabytes: int = Field(
-        4096, ge=512, description="memory of a model process; a study that needs more gets quasi-random points (Linux)"
+        4096,
+        ge=512,
+        description="megabytes of a model process, at most; a study that needs more gets quasi-random points (Linux)",
     )
     blas_threads: int = Field(
-        1, ge=1, description="threads of one linear algebra call; must be the same for all servers and for replay"
+        1, ge=1, description="threads of a linear algebra call; must be the same for all servers and for replay"
     )
     quota_studies: int | None = Field(
-        None, ge=0, description="studies that the user of a token may own, unless the token has a quota of its own"
+        None, ge=0, description="most studies that a user may own, unless the token has a quota of its own"
     )
     quota_trials: int | None = Field(
         None,
         ge=0,
-        description="the same of trials in these studies, plus results that users add at points of their own",
+        description="likewise, trials in these studies, plus results that users add at points of their own",
     )
     quota_megabytes: float | None = Field(
-        None, ge=0, description="the same of megabytes of the logs of these studies, and of the user's trash"
+        None, ge=0, description="likewise, megabytes of the logs of these studies and of the user's trash"
     )
     quota_requests_per_second: float | None = Field(
-        None, gt=0, description="requests of a user in a second, over ten seconds, on each server"
+        None, gt=0, description="requests of a user per second on each server, averaged over 10 s"
     )
     quota_model_seconds_per_minute: float | None = Field(
         45.0,
         gt=0,
-        description="processor seconds that models, and large requests, of a user take in a minute, on each server; "
-        "more than 60 times the model_processes limits nothing",
+        description="processor seconds per minute for models and large requests of a user, on each server; more than "
+        "60 times model_processes has no effect",
     )
     webhook_networks: str = Field(
         "",
@@ -193,20 +203,20 @@ class Settings(BaseSettings):
         72.0, gt=0, description="hours of nothing but failures after which a webhook turns itself off"
     )
     study_metrics: bool = Field(
-        False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
+        False, description="add metrics of each study that the reader may read to /metrics, for at most 1,000 studies"
     )
     access_log: bool = Field(False, description="log each request")
     traces: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
-        description="address of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as "
+        description="address of an OpenTelemetry collector for traces by OTLP over HTTP, such as "
         "http://collector.lab.example:4318; needs `adabkb-service[otel]`",
     )
-    log_format: Form = Field("text", description="text: lines to read; json: one JSON document a line")
+    log_format: Form = Field("text", description="text: readable lines; json: one JSON document per line")
 
     @property
     def timeouts(self) -> Timeouts:
-        """How long requests wait."""
+        """The longest waits of requests."""
         return Timeouts(
             suggestion=self.suggestion_seconds,
             follow=self.follow_seconds,
@@ -222,7 +232,7 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs of this machine reach the server."""
+        """Whether only programs on this machine can reach the server."""
         if self.proxies:
             return False
         try:
@@ -236,7 +246,7 @@ class Settings(BaseSettings):
         pattern, example = LISTS[info.field_name or ""]
         for item in listed(value):
             if pattern.fullmatch(item) is None:
-                raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
+                raise ValueError(f"{item!r} is not valid; give {example}, several with commas between them")
         return value
 
     @field_validator("proxies", "webhook_networks")
@@ -247,7 +257,7 @@ class Settings(BaseSettings):
                 ipaddress.ip_network(item)
             except ValueError as error:
                 raise ValueError(
-                    f"{item!r} is none; give IP addresses or networks such as 172.16.0.0/12, several with commas "
+                    f"{item!r} is not valid; give IP addresses or networks such as 172.16.0.0/12, several with commas "
                     "between them"
                 ) from error
         return value
@@ -261,18 +271,18 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags first, then the environment, then the file."""
+        """Flags take precedence over the environment, and the environment over the file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 def listed(value: str) -> list[str]:
-    """The items of a setting that is a list."""
+    """The items of a comma-separated setting."""
     return [item.strip() for item in value.split(",") if item.strip()]
 
 
 def load(**flags: Any) -> Settings:
-    """The settings of the flags, the environment and the file.
+    """The settings from the flags, the environment and the file.
 
     Raises:
         ValueError: a setting is invalid; the message names it and says what is allowed.
@@ -280,22 +290,23 @@ def load(**flags: Any) -> Settings:
     try:
         return Settings(**flags)
     except ValidationError as error:
-        sentences = "; ".join(_sentence(fault) for fault in error.errors())
-        raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None  # its own text has the values
+        sentences = "; ".join(_sentence(each) for each in error.errors())
+        # pydantic's own message contains the values
+        raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
 
 
-def _sentence(fault: Mapping[str, Any]) -> str:
-    name = ".".join(map(str, fault["loc"]))
-    if fault["type"] == "extra_forbidden":
+def _sentence(error: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
         return f"{FILE}: {name!r} {unknown(name, Settings.model_fields, 'setting')}"
     flag = f"--{name.replace('_', '-')}, " if name in FLAGS else ""
-    return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {fault['input']!r}, but {sentence(fault)}"
+    return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {error['input']!r}, but {sentence(error)}"
 
 
 class Setting(NamedTuple):
-    """One line of the settings table."""
+    """A row of the settings table."""
 
     name: str
     variable: str

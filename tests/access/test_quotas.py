@@ -169,7 +169,7 @@ def test_a_bucket_gives_no_more_than_its_rate_and_one_window() -> None:
         assert spent <= 20 + 2 * now
     assert spent in (20 + 2 * now, 20 + 2 * now - 1)
     bucket.fill(1e9)
-    assert (bucket.standing().left, bucket.standing().reset) == (20, 0)
+    assert (bucket.rate_limit().left, bucket.rate_limit().reset) == (20, 0)
 
 
 def caller(token: str, **quotas: Any) -> Caller:
@@ -184,7 +184,7 @@ def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
     for each, study in ((heavy, "large"), (light, "small")):
         meter.let_model_work(each, study)
     meter.charge({"large": 12.0, "small": 0.1, "nobody's": 99.0})
-    with pytest.raises(TooManyRequests, match="has 6 seconds of a processor") as raised:
+    with pytest.raises(TooManyRequests, match="is limited to 6 processor seconds") as raised:
         meter.let_model_work(heavy, "large")
     assert (raised.value.limit.left, raised.value.limit.window) == (0, MODEL_WINDOW)
     meter.let_model_work(light, "small")

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.gate import MOST_KINDS, REMEMBERED_SECONDS, Gate, Refusals
+from adabkb_service.access.gate import MOST_REFUSAL_KINDS, REMEMBERED_SECONDS, Gate, Refusals
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import grants, tokens
@@ -197,12 +197,12 @@ def test_the_first_token_closes_a_server_that_runs(other_sqlite: str) -> None:
 
 def test_a_flood_of_refusals_takes_bounded_memory_and_loses_no_count() -> None:
     refusals = Refusals()
-    for number in range(10 * MOST_KINDS):
+    for number in range(10 * MOST_REFUSAL_KINDS):
         refusals.note(f"192.0.2.{number}", "unknown", None)
         refusals.note("198.51.100.7", "missing", None)
     rows = refusals.taken(utc_now())
-    assert len(rows) <= MOST_KINDS + 2
-    assert sum(row.count for row in rows) == 20 * MOST_KINDS
+    assert len(rows) <= MOST_REFUSAL_KINDS + 2
+    assert sum(row.count for row in rows) == 20 * MOST_REFUSAL_KINDS
     assert refusals.taken(utc_now()) == []
 
 

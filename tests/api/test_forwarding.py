@@ -189,7 +189,7 @@ def again(server: One, method: str, path: str, *, headers: dict[str, str] | None
 
 def test_who_waits_for_a_trial_at_any_server_gets_it_and_who_has_left_gets_none(two: list[One]) -> None:
     def waits() -> bool:
-        return any(each.app.state.service.changes.in_turn for each in two)
+        return any(each.app.state.service.changes.waiting_for_trial for each in two)
 
     with ThreadPoolExecutor(1) as workers:
         for name in one_for_each(two, pending_limit=1):
@@ -246,7 +246,7 @@ def test_the_follower_asks_again_for_the_right_to_a_request(two: list[One]) -> N
     (trial,) = suggest().json()["trials"]
     with ThreadPoolExecutor(1) as workers:
         waiting = workers.submit(suggest, Prefer="wait=60")
-        wait_for(lambda: follows.app.state.service.changes.in_turn)
+        wait_for(lambda: follows.app.state.service.changes.waiting_for_trial)
         assert follows.client.delete(f"/v1/tokens/{ann['id']}", headers=root).status_code == 204
         assert suggest().status_code == 401
         result = {"trial": trial["number"], "value": 1.0}
@@ -286,7 +286,7 @@ def test_a_server_that_stops_gets_no_new_requests_and_answers_those_it_has(other
         url = f"/v1/studies/{name}"
         (trial,) = stays.client.post(f"{url}/suggest", json={}).json()["trials"]
         asked = workers.submit(stays.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
-        wait_for(lambda: leaves.app.state.service.changes.in_turn)
+        wait_for(lambda: leaves.app.state.service.changes.waiting_for_trial)
         stopping = workers.submit(other.close)
         wait_for(lambda: stays.app.state.forwarding.other(name) is None)
         assert stays.sees(2), "it leaves the study to the other one before it is gone"

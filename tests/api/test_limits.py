@@ -63,7 +63,7 @@ def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(a
     items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MOST_ITEMS  # x is missing
     answer = app.post("/v1/studies/narrow/observations", {"items": items, "dry_run": True}).json()["items"]
     assert all((item["status"], item["code"]) == (422, "invalid") for item in answer)
-    assert all(item["detail"] == "/parameters/x: is missing (and 2 more faults)" for item in answer)
+    assert all(item["detail"] == "/parameters/x: is missing (and 2 more errors)" for item in answer)
     listed = [len(item["errors"]) for item in answer]
     assert sum(listed) == MOST_ITEMS + MOST_BATCH_ERRORS
     assert set(listed) == {1, 3}

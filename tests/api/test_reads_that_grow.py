@@ -22,7 +22,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.result_table import Sort
-from adabkb_service.study.owner import FIGURES_SECONDS
+from adabkb_service.study.owner import STATS_SECONDS
 from tests.api.conftest import PARAMETERS
 from tests.servers import server_on
 from tests.storage.grown import copies
@@ -210,7 +210,7 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
     is_quiet = False
     while not is_quiet:
         with counted() as effort:
-            time.sleep(2.0 * FIGURES_SECONDS)
+            time.sleep(2.0 * STATS_SECONDS)
         is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
 
 

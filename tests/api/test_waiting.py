@@ -34,10 +34,10 @@ class Lab:
 
     def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """A worker's request for a trial; it waits already when this returns."""
-        before, asked_before = self.app.state.service.changes.in_turn, self.questions()
+        before, asked_before = self.app.state.service.changes.waiting_for_trial, self.questions()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
-        self.until(lambda: self.app.state.service.changes.in_turn > before)
+        self.until(lambda: self.app.state.service.changes.waiting_for_trial > before)
         self.until(lambda: self.questions() >= asked_before + 2)  # when it came, and when it had its place
         return asked
 
@@ -152,9 +152,9 @@ def test_who_has_waited_in_vain_need_not_wait_before_asking_again(lab: Lab) -> N
 def test_who_has_left_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
-    lab.until(lambda: lab.app.state.service.changes.in_turn == 1)
+    lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 1)
     leaving.close()
-    lab.until(lambda: lab.app.state.service.changes.in_turn == 0)
+    lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 0)
     lab.tell(1)
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
@@ -171,7 +171,9 @@ def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(migrate
     with lab_on(migrated_url, waits=10) as lab:
         asked = [lab.asks() for _ in range(10)]
         service = lab.app.state.service
-        lab.until(lambda: (service.unfinished, service.database.connections, service.scheduler.in_line) == (0, 0, 0))
+        lab.until(
+            lambda: (service.unfinished, service.database.connections, service.scheduler.queue_length) == (0, 0, 0)
+        )
         further = lab.client.post("/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
         assert (further.json()["retry_after"], "preference-applied" in further.headers) == (1.0, False)
         assert "adabkb_suggestions_waiting 10.0" in lab.client.get("/metrics").text

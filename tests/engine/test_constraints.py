@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis
 from adabkb_service.engine.constraints.constraint import Constraint
-from adabkb_service.engine.constraints.grammar import Fault
-from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.constraints.grammar import ConstraintError
+from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from tests.engine.auto.strategies import spaces
@@ -50,12 +50,12 @@ EVERY_KIND = Space(
     ("text", "column", "words"),
     [
         ("a + b", 1, "must compare two sides, such as"),
-        ("a <= 1, b <= 2", 1, "make two constraints of what a comma separates"),
+        ("a <= 1, b <= 2", 1, "split the constraint at the comma"),
         ("a <= 1 or 3", 11, "must compare"),
         ("(a <= 1 or b) <= 2", 2, "must consist of"),
-        ("a + b == 1", 10, "== needs a parameter beside it; of numbers that are computed use <="),
-        ("a == 1 + 1", 6, "must be a value; of numbers that are computed use <="),
-        ("a == b + '1'", 6, "must be a value; of numbers"),
+        ("a + b == 1", 10, "== needs a parameter beside it; for computed numbers use <="),
+        ("a == 1 + 1", 6, "must be a value; for computed numbers use <="),
+        ("a == b + '1'", 6, "must be a value; for computed numbers"),
         ("a == -'x'", 6, "must be a value: a number, a text in quotes, True, False or None"),
         ("a == -True", 6, "must be a value"),
         ("a == 1j", 6, "must be a value"),
@@ -63,7 +63,7 @@ EVERY_KIND = Space(
         ("a == [[1, [2]]]", 7, "must be a value"),
         ("a == 1e400", 6, "at most 1e+100"),
         ("a == {1: 2}", 6, "must be a value"),
-        ("a == x", 6, "'x' is no value; a text needs quotes, such as a == \"x\""),
+        ("a == x", 6, "'x' is not a value; a text needs quotes, such as a == \"x\""),
         ("'my a' == [x]", 12, "such as 'my a' == \"x\""),
         ("a == true", 6, "write True in place of true"),
         ("a == null", 6, "write None in place of null"),
@@ -95,9 +95,9 @@ EVERY_KIND = Space(
         ("a <= 1 AND b <= 2", 8, "write and in place of AND"),
         ("a Not in [1]", 3, "write not in place of Not"),
         ("not " * 120 + "a <= 1", 401, "more than 100 levels"),
-        ("(" * 300 + "a" + ")" * 300 + " <= 1", 201, "does not go on"),
-        ("a <= ", 6, "does not go on"),
-        ("(a <= 1", 1, "does not go on"),
+        ("(" * 300 + "a" + ")" * 300 + " <= 1", 201, "is not a valid expression from here on"),
+        ("a <= ", 6, "is not a valid expression from here on"),
+        ("(a <= 1", 1, "is not a valid expression from here on"),
         ("lambda + 1 <= 2", 8, "need quotes"),
         ("__import__('os').system('x') <= 1", 1, "must consist of"),
         ("open(a) <= 1", 1, "is not a function here"),
@@ -119,12 +119,12 @@ EVERY_KIND = Space(
         ("abs(x=a) <= 1", 1, "must consist of"),
         ("1 <= a <= 1e400", 11, "at most 1e+100"),
         ("a <= \\\n1", 1, "one line"),
-        ("é * zz..y <= 1", 8, "does not go on"),
+        ("é * zz..y <= 1", 8, "is not a valid expression from here on"),
         ("-" * 300 + "a <= 1", 101, "more than 100 levels"),
     ],
 )
 def test_whatever_is_not_of_the_grammar_is_refused_with_its_column(text: str, column: int, words: str) -> None:
-    with pytest.raises(Fault) as refusal:
+    with pytest.raises(ConstraintError) as refusal:
         assert Constraint(text).names
     assert str(refusal.value).startswith(f"column {column}: ")
     assert words in str(refusal.value)
@@ -272,13 +272,13 @@ def test_finite_spaces_are_counted_exactly() -> None:
 
 def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_points() -> None:
     axes = unit_space(3).axes
-    assert faults(["x0 + x1 <= 1", "x2 <= 0.5"], axes) == {}
-    proved = faults(["x2 <= 0.5", "x0 + x1 >= 1.5", "x0 <= 0.4", "x1 <= 0.9"], axes)
+    assert problems(["x0 + x1 <= 1", "x2 <= 0.5"], axes) == {}
+    proved = problems(["x2 <= 0.5", "x0 + x1 >= 1.5", "x0 <= 0.4", "x1 <= 0.9"], axes)
     assert set(proved) == {1, 2}
     assert proved[1].startswith("no point satisfies the constraints 1, 2 together; relax one of them")
-    assert faults(["x0 >= 2"], axes)[0].startswith("no point satisfies this constraint; relax it")
-    assert faults(["1 <= x0 + x1 <= 1"], axes) == {}, "the boxes of the cover have corners there"
-    unproved = faults(["0.777 <= x0 + x1 + x2 <= 0.777", "x0 >= 0.1"], axes)
+    assert problems(["x0 >= 2"], axes)[0].startswith("no point satisfies this constraint; relax it")
+    assert problems(["1 <= x0 + x1 <= 1"], axes) == {}, "the boxes of the cover have corners there"
+    unproved = problems(["0.777 <= x0 + x1 + x2 <= 0.777", "x0 >= 0.1"], axes)
     assert list(unproved) == [0]
     assert unproved[0].startswith("no point is found among 65,536 that satisfies this constraint")
 
@@ -289,7 +289,7 @@ def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_point
         ("layer * 2 <= 4", "column 1: 'layer' is not a parameter; did you mean layers? (known: "),
         (
             "layers <= kernel",
-            "column 11: 'kernel' has values that are no numbers; use == or in, such as kernel",
+            "column 11: 'kernel' has values that are not numbers; use == or in, such as kernel",
         ),
         ("layers <= '12'", "column 11: '12' is not a parameter; leave out the quotes of a number (known: "),
         (
@@ -317,7 +317,7 @@ def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_point
         ("layers == True", "column 11: True is not a value of 'layers': it must be an integer"),
         ("layers == '3'", "column 11: '3' is not a value of 'layers', which has numbers; leave out the quotes"),
         ("drop == 0.35", "column 9: 0.35 is not a value of 'drop': it is 0.35, not 0.0 plus a multiple of 0.1"),
-        ("drop == 0.3 + 1e-9", "column 9: must be a value; of numbers that are computed use <="),
+        ("drop == 0.3 + 1e-9", "column 9: must be a value; for computed numbers use <="),
         ("drop == 0.300000001", "column 9: 0.300000001 is not a value of 'drop': the nearest is 0.3"),
         ("a == 0.5", "column 1: 'a' is a real number, which hardly ever equals a value; use <= or >="),
         (
@@ -331,7 +331,7 @@ def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_point
     ],
 )
 def test_a_constraint_fits_the_parameters_of_the_space(text: str, sentence: str) -> None:
-    assert faults(["layers <= 12", text], EVERY_KIND.parameters)[1].startswith(sentence)
+    assert problems(["layers <= 12", text], EVERY_KIND.parameters)[1].startswith(sentence)
 
 
 def test_a_slice_has_the_feasible_points_with_its_values() -> None:

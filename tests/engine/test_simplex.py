@@ -13,7 +13,7 @@ from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.mixtures import Mixture
-from adabkb_service.engine.shares import faults
+from adabkb_service.engine.shares import problems
 from adabkb_service.engine.simplex import Simplex, simplex
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
@@ -183,6 +183,6 @@ def test_what_is_no_mixture_is_said_with_its_place(mixture: Mixture, fault: tupl
         FloatAxis("always", 0.2, 0.9),
         Fixed("kept", 0.1),
     )
-    ((place, sentence),) = faults([mixture], parameters, {"known"}, {"some"})
+    ((place, sentence),) = problems([mixture], parameters, {"known"}, {"some"})
     assert place == fault[0]
     assert sentence.startswith(fault[1])

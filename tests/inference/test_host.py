@@ -32,7 +32,7 @@ from tests.operations.conftest import SYSTEMS, definition
 from tests.operations.verbs import Ask, Value, change, observe, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
-    "figures": (),
+    "model_stats": (),
     "recommended": (0.9, 0.0),
     "predicted": (np.full((1, 2), 0.5),),
     "importance": (None,),
@@ -50,7 +50,7 @@ class Mistake(Exception):
     """Nothing that is expected anywhere."""
 
 
-@on_either("where", ["decide", "has_decided_on_all", "figures", "policy", "fold"])
+@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"])
 def test_whatever_a_model_raises_results_are_kept_and_points_come(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Ser
     told: dict[int, Reply] = {}
     reads = Reads(lambda _, question: question == "importance")
     host = ModelHost(ModelStore(database, 2**20), told.__setitem__, reads=reads)
-    for number, question in enumerate([("importance", (None,)), ("figures", ()), ("importance", (None,))]):
+    for number, question in enumerate([("importance", (None,)), ("model_stats", ()), ("importance", (None,))]):
         host.post(number, Question("s", study.incarnation, study.study_seq, *question, number=number))
     while host.step("s"):
         pass
@@ -177,7 +177,7 @@ def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_b
         pass
     told.clear()
     for number in (1, 2, 3):
-        host.post(number, Question("s", study.incarnation, study.study_seq, "figures", number=number))
+        host.post(number, Question("s", study.incarnation, study.study_seq, "model_stats", number=number))
     for number in (11, 12, 13):
         host.post(number, Advance("s", study.incarnation, study.study_seq, decide=1))
         assert host.kind_of_next("s") == FOLDS

@@ -84,10 +84,10 @@ def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_succe
         study = studies.get(connection, "s")
     link = ModelLink("s", Noted(database), lambda _: None)
     link.begin(study)
-    link.adopt(Advanced("of the deleted study", 1, 1, figures={"rests_on": 1, "stopped": True}))
-    assert (link.figures, link.model_seq) == (None, 0)
-    link.adopt(Advanced(study.incarnation, 1, 1, figures={"rests_on": 1, "stopped": False}))
-    assert link.figures == {"rests_on": 1, "stopped": False}
+    link.adopt(Advanced("of the deleted study", 1, 1, model_stats={"rests_on": 1, "stopped": True}))
+    assert (link.model_stats, link.model_seq) == (None, 0)
+    link.adopt(Advanced(study.incarnation, 1, 1, model_stats={"rests_on": 1, "stopped": False}))
+    assert link.model_stats == {"rests_on": 1, "stopped": False}
 
 
 def test_a_server_that_lags_does_not_replace_the_figures_that_another_server_has_stored(

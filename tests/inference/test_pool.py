@@ -140,10 +140,10 @@ def post(pool: WorkerPool, message: Any) -> queue.SimpleQueue[Reply]:
 def test_messages_to_a_process_that_dies_at_work_are_said_to_be_lost_and_it_is_replaced(pool: WorkerPool) -> None:
     before = process_of(pool)
     os.kill(before, signal.SIGSTOP)
-    waiting = [post(pool, Ask("s", "", 0, "figures")) for _ in range(3)]
+    waiting = [post(pool, Ask("s", "", 0, "model_stats")) for _ in range(3)]
     os.kill(before, signal.SIGKILL)
     assert [replies.get(timeout=PATIENCE) for replies in waiting] == [Lost(1)] * 3
-    assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
     assert process_of(pool) != before
 
 
@@ -216,7 +216,7 @@ def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: M
     event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
     for _ in range(100):
         pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
-    last = post(pool, Ask("s", "", 0, "figures"))
+    last = post(pool, Ask("s", "", 0, "model_stats"))
     assert last.empty()
     go_on(pool, stopped)
     assert isinstance(last.get(timeout=PATIENCE), Answered)
@@ -226,7 +226,7 @@ def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str)
     with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)
-        post(pool, Ask("s", "", 0, "figures"))
+        post(pool, Ask("s", "", 0, "model_stats"))
         assert is_alive(stopped)
     wait_for(lambda: not is_alive(stopped))
 
@@ -238,7 +238,7 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
         rounds(beside, "s", 3)
-        head = beside.ask("s", "figures")[0].study_seq
+        head = beside.ask("s", "model_stats")[0].study_seq
     with database.reading() as connection:
         assert studies.get(connection, "s").model_seq == head
     assert not replay(Service(database, clock=clock), "s").changed
@@ -255,7 +255,7 @@ def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: S
     wait_for(lambda: is_stored(beside, "heavy"))  # it has nothing short left to do, which would make it quick again
     beside.ask("heavy", "predicted", points)
     order: queue.SimpleQueue[str] = queue.SimpleQueue()
-    for name, question in (("heavy", ("predicted", (points,))), ("light", ("figures", ()))):
+    for name, question in (("heavy", ("predicted", (points,))), ("light", ("model_stats", ()))):
         with beside.database.reading() as connection:
             study = studies.get(connection, name)
         pool.post(Ask(name, study.incarnation, study.study_seq, *question), partial(put, order, name))
@@ -279,7 +279,7 @@ from adabkb_service.inference.pool import WorkerPool
 if __name__ == "__main__":
     pool = WorkerPool("sqlite:///nowhere.db", 1)
     pool.open()
-    pool.post(Ask("s", "", 0, "figures"), lambda _: print(pool.pids[0], flush=True))
+    pool.post(Ask("s", "", 0, "model_stats"), lambda _: print(pool.pids[0], flush=True))
     time.sleep(600)
 """
 

@@ -276,7 +276,7 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pool_on(other_sqlite) as pool:
         wait_for(refused.is_set)
-        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
@@ -293,21 +293,21 @@ def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> 
         def fail(_: Reply) -> None:
             raise ValueError("no")
 
-        pool.post(Ask("a", "", 0, "figures"), fail)
-        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+        pool.post(Ask("a", "", 0, "model_stats"), fail)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
         os.kill(before, signal.SIGSTOP)
-        pool.post(Ask("a", "", 0, "figures"), fail)
-        waiting = post(pool, Ask("s", "", 0, "figures"))
+        pool.post(Ask("a", "", 0, "model_stats"), fail)
+        waiting = post(pool, Ask("s", "", 0, "model_stats"))
         os.kill(before, signal.SIGKILL)
         assert waiting.get(timeout=PATIENCE) == Lost(1)
-        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
 
 
 def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         process_of(pool)
-        assert post(pool, Ask("s", "", 0, "figures", (lambda: 0,))).get(timeout=PATIENCE) == Lost(1)
+        assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=PATIENCE) == Lost(1)
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
         assert suggest(beside, "s", Asking()).view.trials
@@ -394,7 +394,7 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_
         stopped.append(stopped_at_its_start(pool))
     assert not any(map(is_alive, stopped))
     with pool_on(other_sqlite) as pool:
-        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
 
 
 def stopped_at_its_start(pool: WorkerPool) -> int:

@@ -74,21 +74,21 @@ def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock
     """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
     asked = StepQueue(clock)
     assert asked.is_long_question("s", "importance")  # nobody knows yet how long it takes
-    assert not asked.is_long_question("s", "figures")
+    assert not asked.is_long_question("s", "model_stats")
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
-    asked.stepped("s", "figures", LONG_SECONDS / 10)
+    asked.stepped("s", "model_stats", LONG_SECONDS / 10)
     assert lane_of(asked, clock, "s") == QUICK
     assert asked.is_long_question("other", "importance")
-    assert not asked.is_long_question("other", "figures")
+    assert not asked.is_long_question("other", "model_stats")
     asked.stepped("small", "importance", LONG_SECONDS / 2)
     assert not asked.is_long_question("small", "importance")
 
 
 def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study(clock: Clock) -> None:
     asked = StepQueue(clock)
-    asked.wait("s", "figures")
+    asked.wait("s", "model_stats")
     asked.wait("other", FOLDS)
-    asked.hasten("s", "figures")
+    asked.hasten("s", "model_stats")
     asked.wait("another", FOLDS)
     asked.hasten("s", FOLDS)
     asked.wait("last", FOLDS)
@@ -125,10 +125,10 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
 def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
     """However short it is: many readers do not hold up those who wait for a suggestion."""
     asked = StepQueue(clock)
-    asked.wait("read", "figures")
+    asked.wait("read", "model_stats")
     clock.seconds += QUESTION_SECONDS / 2
     asked.wait("new", FOLDS)
-    asked.wait("read too", "figures")
+    asked.wait("read too", "model_stats")
     clock.seconds += 0.9 * QUESTION_SECONDS
     asked.wait("newer", FOLDS)
     assert [asked.take(QUICK) for _ in range(4)] == ["new", "read", "newer", "read too"]

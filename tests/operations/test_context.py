@@ -100,7 +100,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
     cases: list[tuple[SuggestBody, dict[str, str]]] = [
         (Ask(), {"/context/humidity": "is missing", "/context/machine": "is missing"}),
         (Ask(context={"humidity": 0.4}), {"/context/machine": "is missing"}),
-        (Ask(context={**DRY, "speed": 2}), {"/context/speed": "is no context parameter of this study; to choose"}),
+        (Ask(context={**DRY, "speed": 2}), {"/context/speed": "is not a context parameter of this study; to choose"}),
         (Ask(context={**DRY, "humidity": 1.2}), {"/context/humidity": "is 1.2, outside"}),
         (Ask(context={**DRY, "humid": 1}), {"/context/humid": "is not a parameter of this study; did you mean"}),
         (Ask(context=DRY, fixed={"machine": "A"}), {"/fixed/machine": "is a context parameter of this study; give"}),
@@ -111,7 +111,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
         found = faults(refused)
         assert found.keys() == expected.keys()
         assert all(found[pointer].startswith(start) for pointer, start in expected.items())
-    with pytest.raises(Invalid, match="is no context parameter"):
+    with pytest.raises(Invalid, match="is not a context parameter"):
         suggest(running, "plain", Ask(context={"x": 1.0}))
     with pytest.raises(Invalid) as refused:
         recommendation(running, "s", context={"humidity": 0.4})

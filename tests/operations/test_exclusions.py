@@ -123,7 +123,9 @@ def test_an_edit_may_add_and_remove_choices_that_constraints_name(
     assert {point["solvent"] for point in points} <= {"DMF", "water"}
     with pytest.raises(Invalid, match=r"do not go with the study's constraints\.0, which no point satisfies"):
         edit(running, {**CATALYST, "choices": ["PPh3", "RuPhos"]}, {**SOLVENT, "choices": ["water", None]})
-    with pytest.raises(Invalid, match=r"constraints\.1, which column 29: 'temperature' has values that are no numbers"):
+    with pytest.raises(
+        Invalid, match=r"constraints\.1, which column 29: 'temperature' has values that are not numbers"
+    ):
         edit(running, {"name": "temperature", "kind": "categorical", "choices": ["low", "high"]})
     assert_its_log_tells_all(database, clock, running)
 

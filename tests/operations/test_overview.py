@@ -18,7 +18,7 @@ from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest
-from adabkb_service.storage.result_table import Kind, Sort
+from adabkb_service.storage.result_table import RowKind, Sort
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
 """Values rise and fall, so that there are several records and each run of results has an inside."""
@@ -118,7 +118,7 @@ def test_rows_come_in_any_order_those_without_a_value_last(running: Service) -> 
     for trial, value in ((1, 5.0), (2, 7.0)):
         running.do(observe(study, TrialValueBody(trial=trial, value=value)))
 
-    def found(sort: str, *, descending: bool = False, kind: Kind | None = None, worker: str = "") -> list[int]:
+    def found(sort: str, *, descending: bool = False, kind: RowKind | None = None, worker: str = "") -> list[int]:
         listed = page.table(study, kind, worker, Sort(sort, is_descending=descending), 0, 10)
         return [line.trial.number for line in listed.lines if line.trial is not None]
 

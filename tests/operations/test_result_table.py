@@ -9,7 +9,7 @@ import pytest
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.storage.result_table import Kind, Sort
+from adabkb_service.storage.result_table import RowKind, Sort
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 
@@ -17,7 +17,7 @@ STRANGE = ("a.b", "a'b", "a\\b", "a b[0]", "$x", "100%s", "ä:ö", "parameters",
 """Names that would mean something to a path, a statement or a format."""
 
 
-def listed(running: Service, sort: Sort, kind: Kind | None = None, offset: int = 0, limit: int = 50) -> list[Any]:
+def listed(running: Service, sort: Sort, kind: RowKind | None = None, offset: int = 0, limit: int = 50) -> list[Any]:
     """A row as its result's number, or as the number of its trial, negative."""
     found = Overview(running).table("s", kind, "", sort, offset, limit)
     return [line.result.seq if line.result else -(line.trial.number if line.trial else 0) for line in found.lines]
@@ -61,7 +61,7 @@ def test_each_result_and_each_trial_without_one_is_a_row(running: Service, clock
     assert listed(running, Sort("metric", "m", is_descending=False)) == [2, 3, 4, -3, -4, 1]
     kinds = listed(running, Sort("parameter", "kind", is_text=True, is_descending=False))
     assert (set(kinds[:4]), set(kinds[4:])) == ({2, 3, 4, -4}, {1, -3})
-    by_kind: dict[Kind, list[int]] = {
+    by_kind: dict[RowKind, list[int]] = {
         "counting": [4, 3, 2],
         "own": [4, 3],
         "excluded": [1],

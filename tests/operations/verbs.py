@@ -178,7 +178,7 @@ def get(running: Service, study_id: str) -> Study:
 def store(running: Service, study_id: str) -> None:
     """Write what is known of the model to its rows, which may be some events behind otherwise."""
     running.ask(study_id, "stored")
-    running.do(replace(manage.get(study_id), stores_figures=True))
+    running.do(replace(manage.get(study_id), stores_model_stats=True))
 
 
 def edit(running: Service, *parameters: dict[str, Any], **defaults: Any) -> Any:

@@ -59,7 +59,7 @@ def everything(draft: Draft) -> None:
     draft.lease(3, 1.0, draft.now + timedelta(seconds=1))
     draft.record("paused", {})
     draft.set_lease_length(3, 7.0)
-    draft.set_figures({"gap": 1.0})
+    draft.set_model_stats({"gap": 1.0})
     draft.set_state("paused")
     draft.keep_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
 

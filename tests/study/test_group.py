@@ -33,7 +33,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.owner import FIGURES_SECONDS, MOST_WAITING, Owner
+from adabkb_service.study.owner import MOST_WAITING, STATS_SECONDS, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
@@ -286,7 +286,7 @@ def test_a_server_that_cannot_write_answers_with_what_another_server_has_written
 ) -> None:
     """Also when the figures of its model are due to be stored, which fails."""
     assert get(warm, "s").counts.observations == 1
-    time.sleep(FIGURES_SECONDS)
+    time.sleep(STATS_SECONDS)
     observe(Service(database, clock=clock), "s", Value(2.0, 2))
     sa.event.listen(database.engine, "checkout", take_no_writes)
     assert get(warm, "s").counts.observations == 2
@@ -378,17 +378,17 @@ def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
     manage.create(running, definition())
     owner, elsewhere = Owner("s", running), Service(database, clock=clock)
     told = owner.submit(telling(1.0))
-    owner.take_turn()
+    owner.process_queues()
     assert told.done()
-    owner.take_turn()  # which takes the reply of the model in
+    owner.process_queues()  # which takes the reply of the model in
     assert not owner.is_idle
     if gone == "deleted":
         trash.delete(elsewhere, "s", purge=True)
     else:
         observe(elsewhere, "s", Value(2.0, parameters=POINT))
         get(elsewhere, "s")
-    time.sleep(FIGURES_SECONDS)
+    time.sleep(STATS_SECONDS)
     for _ in range(3):
-        owner.take_turn()
-        time.sleep(FIGURES_SECONDS)
+        owner.process_queues()
+        time.sleep(STATS_SECONDS)
     assert owner.is_idle

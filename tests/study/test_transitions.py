@@ -56,7 +56,7 @@ def check(database: Database, study_id: str = "s") -> set[EventKind]:
         results = observations.page(connection, study_id, 0, 10_000)
         curves = reports.page(connection, study_id, reports.FIRST, 10_000)
     logged, oracle = replayed(study_id, log), ledger.read(study_id, log)
-    assert (logged.faults, oracle.faults) == ([], [])
+    assert (logged.contradictions, oracle.faults) == ([], [])
     assert told(row) == told(logged.study)
     assert [without_lease(trial) for trial in their_trials] == list(map(without_lease, logged.trials.values()))
     assert {result.seq: result for result in results} == logged.observations

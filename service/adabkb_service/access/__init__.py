@@ -1,1 +1,1 @@
-"""Who may do what: tokens, callers and what they may do with a study. No HTTP here: ``api/admission.py`` asks."""
+"""Access control: tokens, callers and their rights to studies. Without HTTP; ``api/admission.py`` calls it."""

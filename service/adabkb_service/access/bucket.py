@@ -1,4 +1,4 @@
-"""A token bucket: what may be spent at a steady rate, with a reserve for bursts."""
+"""A token bucket: a steady rate of spending, with a reserve for bursts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from adabkb_service.errors import RateLimit
 
 
 class Bucket:
-    """Holds an amount, which grows with time up to the quota of a window.
+    """An amount that grows with time, up to the quota of a window.
 
-    So in any time T no more than ``quota * (1 + T / window)`` is spent.
+    In any time T at most ``quota * (1 + T / window)`` is spent.
 
     Args:
-        name: of what is spent.
-        rate: by which it grows, per second.
+        name: name of the resource.
+        rate: growth per second.
         window: seconds in which an empty bucket fills.
-        now: the time in seconds.
+        now: current time in seconds.
     """
 
     def __init__(self, name: str, rate: float, window: float, now: float) -> None:
@@ -28,7 +28,7 @@ class Bucket:
         self._at = now
 
     def fill(self, now: float) -> None:
-        """Let it grow up to a time."""
+        """Grow up to a time."""
         self._amount = min(self._amount + (now - self._at) * self.rate, self._quota)
         self._at = now
 
@@ -37,11 +37,11 @@ class Bucket:
         return self._amount >= amount
 
     def spend(self, amount: float) -> None:
-        """Take an amount, of which it may hold less: then it is in debt."""
+        """Spend an amount. The bucket may go into debt."""
         self._amount -= amount
 
-    def standing(self, amount: float = 0.0) -> RateLimit:
-        """What is left; and when there will be an amount, or all of it if that is 0."""
+    def rate_limit(self, amount: float = 0.0) -> RateLimit:
+        """What is left, and the seconds until the bucket holds ``amount``, or is full if that is 0."""
         missing = (amount or self._quota) - self._amount
         return RateLimit(
             self._name,

@@ -1,4 +1,4 @@
-"""The sender of a request, and what a route requires of them."""
+"""The sender of a request, and the rights that a route requires."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from adabkb_service.storage.grants import Right
 from adabkb_service.storage.tokens import Scope
 
 Need = Literal["read", "work", "own", "admin"]
-"""What a route needs: to read, to work on a study, to own the study, or to administer the server."""
+"""The right that a route requires: to read, to work on a study, to own it, or to administer the server."""
 
 SCOPES: dict[Scope, int] = {"read": 1, "work": 2, "admin": 3}
 """A scope includes those before it."""
 RIGHTS: dict[Right, int] = {"read": 1, "work": 2, "own": 3}
-"""Likewise."""
+"""A right includes those before it."""
 SCOPE_FOR: dict[Need, Scope] = {"read": "read", "work": "work", "own": "work", "admin": "admin"}
-"""The scope that a token has to have."""
+"""The scope that a token must have for each right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class Caller:
     user: str | None
     """None without a token."""
     scope: Scope
-    """The largest of the token."""
+    """Largest scope of the token."""
     studies: tuple[str, ...] | None = None
-    """Ids, and beginnings of ids with a * behind, that the token is restricted to; None for no restriction."""
+    """Study ids, or prefixes of ids followed by ``*``, that the token is restricted to; None for no restriction."""
     token: str | None = None
-    """The id of the token."""
+    """Id of the token."""
     quotas: Quotas | None = None
-    """None if nothing is limited."""
+    """None without limits."""
     address: str = ""
-    """Where the request comes from."""
+    """Network address of the sender."""
     payer: str = ""
-    """Whose rates the requests use up: the id of a token with quotas of its own, else the user."""
+    """Owner of the rate limits: the id of a token with quotas of its own, else the user."""
     is_link: bool = False
-    """Whether the token is a link: it reads its study, and nothing of its owner's."""
+    """Whether the token is a read-only link to one study, without access to its owner's other data."""
 
     @property
     def is_admin(self) -> bool:
@@ -47,16 +47,16 @@ class Caller:
         return self.scope == "admin"
 
     def has(self, scope: Scope) -> bool:
-        """Whether the token has a scope, or a larger one."""
+        """Whether the token includes a scope."""
         return SCOPES[self.scope] >= SCOPES[scope]
 
     def reaches(self, study_id: str) -> bool:
-        """Whether the token is good for a study of this id."""
+        """Whether the token's restriction includes this study."""
         return self.studies is None or any(_fits(pattern, study_id) for pattern in self.studies)
 
 
 ANYBODY = Caller(user=None, scope="admin")
-"""The sender of any request, where a server asks for no tokens."""
+"""The sender of every request if authentication is disabled."""
 
 
 def _fits(pattern: str, study_id: str) -> bool:
@@ -64,5 +64,5 @@ def _fits(pattern: str, study_id: str) -> bool:
 
 
 def is_enough(rights: list[Right], need: Need) -> bool:
-    """Whether somebody with these rights to a study has the one that is needed."""
+    """Whether these rights to a study include the required one."""
     return any(RIGHTS[right] >= RIGHTS["own" if need == "admin" else need] for right in rights)

@@ -1,5 +1,5 @@
-"""How much a server, and each user, has at the same time: requests, event streams, requests that wait for a trial. So
-no user takes all that a server has."""
+"""Limits on concurrent requests, event streams and requests that wait for a trial, per server and per user, so that no
+user exhausts a server."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Something of which there are only so many at the same time."""
+class Resource:
+    """A resource with a limited number in use at the same time."""
 
     name: str
     user_setting: str
-    """That limits it for each user."""
+    """Setting with the limit per user."""
     setting: str | None = None
-    """That limits it for the server."""
+    """Setting with the limit of the server."""
 
 
-REQUESTS = Kind("requests", "user_requests")  # the server limits connections
-STREAMS = Kind("event streams", "user_streams", "streams")
-WAITS = Kind("requests that wait for a trial", "user_waits", "waits")
+REQUESTS = Resource("requests", "user_requests")  # the server limits connections
+STREAMS = Resource("event streams", "user_streams", "streams")
+WAITS = Resource("requests that wait for a trial", "user_waits", "waits")
 KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
-    """Counts for all users. Used by the event loop of a server alone. Links count for the owner of their study.
+    """Counts of all users. Used only by the event loop of a server. Links count for the owner of their study.
 
     Args:
-        most: by setting.
+        most: limits by setting.
     """
 
     def __init__(self, most: Mapping[str, int]) -> None:
         self._most = most
-        self._held: Counter[tuple[Kind, str]] = Counter()
+        self._counts: Counter[tuple[Resource, str]] = Counter()
 
-    def is_full(self, kind: Kind, caller: Caller) -> bool:
-        """Whether the server, or the user, has as many as possible."""
+    def is_full(self, resource: Resource, caller: Caller) -> bool:
+        """Whether the server or the user has reached the limit."""
         try:
-            self.check(kind, caller)
+            self.check(resource, caller)
         except (Busy, TooManyAtOnce):
             return True
         return False
 
-    def check(self, kind: Kind, caller: Caller) -> None:
-        """Refuse one more, if there are as many as possible. Without tokens users are not told apart.
+    def check(self, resource: Resource, caller: Caller) -> None:
+        """Refuse one more beyond the limit. Without authentication only the server's limit applies.
 
         Raises:
-            TooManyAtOnce: the user has.
-            Busy: the server has.
+            TooManyAtOnce: the user has reached the limit.
+            Busy: the server has reached the limit.
         """
-        if caller.user is not None and self._held[kind, caller.user] >= self._most[kind.user_setting]:
-            raise TooManyAtOnce(caller.user, kind.name, self._most[kind.user_setting], kind.user_setting)
-        if kind.setting is None:
+        if caller.user is not None and self._counts[resource, caller.user] >= self._most[resource.user_setting]:
+            raise TooManyAtOnce(caller.user, resource.name, self._most[resource.user_setting], resource.user_setting)
+        if resource.setting is None:
             return
-        most = self._most[kind.setting]
-        if sum(count for (held, _), count in self._held.items() if held == kind) >= most:
-            raise Busy(f"The server has {most:,} {kind.name}, which is as many as it may have; try again later.")
+        most = self._most[resource.setting]
+        if sum(count for (used, _), count in self._counts.items() if used == resource) >= most:
+            raise Busy(f"The server has reached its limit of {most:,} {resource.name}; try again later.")
 
     @contextmanager
-    def hold(self, kind: Kind, caller: Caller) -> Iterator[None]:
-        """Count one more as long as the block goes on.
+    def hold(self, resource: Resource, caller: Caller) -> Iterator[None]:
+        """Count one more within the block.
 
         Raises:
             TooManyAtOnce, Busy: see ``check``.
         """
-        self.check(kind, caller)
-        key = kind, caller.user or ""
-        self._held[key] += 1
+        self.check(resource, caller)
+        key = resource, caller.user or ""
+        self._counts[key] += 1
         try:
             yield
         finally:
-            self._held[key] -= 1
-            if not self._held[key]:
-                del self._held[key]
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]

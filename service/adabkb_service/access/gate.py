@@ -1,5 +1,5 @@
-"""Decides on requests by their tokens. Grants are cached for some seconds; denials are not. So what was just allowed
-works at once on every server of the database."""
+"""Authenticate and authorize requests by their tokens. Grants are cached for some seconds; denials are not. So new
+permissions take effect at once on every server of the database."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.clock import Clock
 
 REMEMBERED_SECONDS = 4.0
-"""How long a grant is remembered. A token that another server revokes, a share that it takes back or a study that it
-deletes is of use here for so long; event streams ask twice a second, so they end within 5 seconds."""
+"""How long a grant is cached, and so how long revoked tokens, revoked shares and deleted studies stay accessible
+through another server. Event streams check twice a second, so they end within 5 s."""
 MOST_REMEMBERED = 10_000
-MOST_KINDS = 100
-"""Kinds of refusals that are told apart between two entries; what exceeds them is counted together."""
+MOST_REFUSAL_KINDS = 100
+"""Kinds of refusals counted separately between two audit entries; further ones are counted together."""
 
-Kind = tuple[str, str, str | None]
-"""Where it came from, why, and the id in the token."""
+RefusalKind = tuple[str, str, str | None]
+"""Address, reason, and the id in the token."""
 
 
 class Gate:
-    """The tokens of a database, and what they allow.
+    """The tokens of a database and their rights.
 
     Args:
-        database: where they are.
-        clock: the time, for those that expire.
-        is_open: whether everybody may do everything, as long as there are no tokens.
-        stays_open: and also if there are any.
-        defaults: quotas of tokens that have none of their own; administrators have none then.
+        database: of the tokens.
+        clock: current time, for expiry.
+        is_open: whether every request is allowed while no token exists.
+        stays_open: whether every request is allowed even if tokens exist.
+        defaults: quotas of tokens without their own; they do not apply to administrators.
         meter: counts what tokens spend.
-        timer: seconds, for what is remembered.
+        timer: current time in seconds, for the cache.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class Gate:
         self._used: set[str] = set()
 
     def close_if_tokens(self) -> None:
-        """Require tokens from now on if there are any."""
+        """Require tokens from now on if any exist."""
         if self.is_open and not self._stays_open:
             with self._database.reading() as connection:
                 self.is_open = not tokens.any_exist(connection)
 
     def remembered(self, token: str, need: Need, study_id: str | None) -> Caller | None:
-        """The caller with a token, if it was allowed the same a moment ago."""
+        """The caller with a token, if the same grant is cached."""
         return self._remembered(digest(token), need, study_id)
 
     def remembered_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
-        """The same for a token that another server has checked."""
+        """As ``remembered``, for a token that another server has checked."""
         return self._remembered(token_id, need, study_id)
 
     def _remembered(self, key: str, need: Need, study_id: str | None) -> Caller | None:
@@ -96,18 +96,18 @@ class Gate:
         return caller
 
     def admit(self, token: str | None, need: Need, study_id: str | None, address: str) -> Caller:
-        """The caller with a token, by what the database says now.
+        """The caller with a token, authorized from the database.
 
         Args:
-            token: as sent; None if none was.
-            need: what the route needs.
-            study_id: the study that it is about, None if it is about none.
-            address: where the request comes from.
+            token: as sent; None without one.
+            need: right that the route requires.
+            study_id: study of the request, if any.
+            address: network address of the sender.
 
         Raises:
             Unauthorized: the token is missing, unknown, expired or revoked.
-            Forbidden: it does not allow that much.
-            StudyNotFound: the study is somebody else's.
+            Forbidden: the token lacks the right.
+            StudyNotFound: the study belongs to another user.
         """
         try:
             with self._database.reading() as connection:
@@ -117,7 +117,7 @@ class Gate:
             raise
 
     def admit_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller:
-        """The caller with a token that another server has checked, by what the database says now.
+        """The caller with a token that another server has checked, authorized from the database.
 
         Args:
             token_id: of the token.
@@ -133,7 +133,7 @@ class Gate:
             return self._admitted(connection, row, token_id, need, study_id)
 
     def _admitted(self, connection: Connection, row: TokenRow, key: str, need: Need, study_id: str | None) -> Caller:
-        """The caller with a token, remembered by a key."""
+        """The authorized caller with a token, cached under a key."""
         caller = self._caller(connection, row)
         _check(connection, caller, need, study_id)
         if need != "read":
@@ -144,13 +144,13 @@ class Gate:
         return caller
 
     def rights_changed(self) -> None:
-        """Ask the database again about everybody."""
+        """Drop all cached grants."""
         with self._guard:
             self._allowed.clear()
         self.close_if_tokens()
 
     def store_uses(self) -> None:
-        """Store which tokens were used since the last time, and who was refused."""
+        """Store which tokens were used since the last time, and which requests were refused."""
         with self._guard:
             used, self._used = self._used, set()
         refused = self.refusals.taken(self._clock())
@@ -159,7 +159,7 @@ class Gate:
 
     def _caller(self, connection: Connection, row: TokenRow) -> Caller:
         now = self._clock()
-        caller = _standing(row, now)
+        caller = _valid_caller(row, now)
         paying = _paying(connection, row, now)
         quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
@@ -167,10 +167,10 @@ class Gate:
 
 
 def _found(connection: Connection, token: str | None) -> TokenRow:
-    """The row of a token, which is right in all of its digits.
+    """The row of a token, whose secret is checked in full.
 
     Raises:
-        Unauthorized: there is none.
+        Unauthorized: the token is missing or unknown.
     """
     if token is None:
         raise Unauthorized("The request has no token.", "missing")
@@ -185,8 +185,8 @@ def _unknown() -> Unauthorized:
     return Unauthorized("There is no such token.", "unknown")
 
 
-def _standing(row: TokenRow, now: datetime) -> Caller:
-    """The caller with a token, if it is still good; without quotas."""
+def _valid_caller(row: TokenRow, now: datetime) -> Caller:
+    """The caller with a token that is neither revoked nor expired; without quotas."""
     if row.revoked_at is not None:
         raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
     if row.expires_at is not None and row.expires_at <= now:
@@ -197,10 +197,10 @@ def _standing(row: TokenRow, now: datetime) -> Caller:
 
 
 def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
-    """The token whose quotas apply: of a link, that one of its owner which allows the fewest requests.
+    """The token whose quotas apply; for a link, the token of the study's owner that allows the fewest requests.
 
     Raises:
-        Unauthorized: the owner has none.
+        Unauthorized: the owner has no token.
     """
     if row.link is None:
         return row
@@ -213,7 +213,7 @@ def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
 def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:
     scope = SCOPE_FOR[need]
     if not caller.has(scope):
-        raise Forbidden(f"This takes a token with the scope {scope}; that of the request has {caller.scope}.", scope)
+        raise Forbidden(f"This requires a token with the scope {scope}; the request's token has {caller.scope}.", scope)
     if study_id is None or caller.is_admin:
         return
     rights = grants.of_user(connection, study_id, caller.user or "") if caller.reaches(study_id) else []
@@ -232,22 +232,22 @@ def _store(connection: Connection, used: set[str], refused: list[AuditRow], now:
 
 
 class Refusals:
-    """Counts requests without a good token until they are stored in the audit log, so that a flood of them does not
+    """Counts requests without a valid token until they are stored in the audit log, so that a flood of them does not
     fill the disk."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._counts: Counter[Kind] = Counter()
+        self._counts: Counter[RefusalKind] = Counter()
 
     def note(self, address: str, reason: str, token_id: str | None) -> None:
-        """Count one."""
+        """Count a refusal."""
         kind = (address, reason, token_id)
         with self._guard:
-            is_known = kind in self._counts or len(self._counts) < MOST_KINDS
+            is_known = kind in self._counts or len(self._counts) < MOST_REFUSAL_KINDS
             self._counts[kind if is_known else ("many", reason, None)] += 1
 
     def taken(self, now: datetime) -> list[AuditRow]:
-        """The entries for what was counted since the last time."""
+        """The audit entries for refusals since the last call."""
         with self._guard:
             counts, self._counts = self._counts, Counter()
         return [

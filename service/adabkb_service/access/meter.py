@@ -1,7 +1,7 @@
-"""What each user has spent, in the memory of this server: no request asks the database for it.
+"""Usage per user, in the memory of this server, so that requests need no database query.
 
-Requests and model time are counted by each server for itself, so that a user gets so much of each. What is stored is
-read when a token is asked for anew, every few seconds, and what this server adds meanwhile is counted with it.
+Each server counts requests and model time separately, so a user has the full quota on each of them. Stored amounts are
+read when a token is checked again, every few seconds; additions of this server are counted in between.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ from adabkb_service.storage import usage
 from adabkb_service.storage.usage import Usage
 
 REQUESTS_WINDOW = 10.0
-"""Seconds over which requests may be uneven, or as many as one request needs."""
+"""Seconds over which bursts of requests average out; longer if a single request needs it."""
 MODEL_WINDOW = 60.0
-"""Seconds over which the work of models may be."""
+"""Seconds over which bursts of model time average out."""
 USAGE_SECONDS = 1.0
-"""How old what was read of a user's storage may be, when a token is asked for anew."""
+"""Age from which a user's storage is read again, when a token is checked again."""
 MOST = 10_000
-"""Tokens, users and studies that are remembered."""
+"""Tokens, users and studies kept in memory."""
 
 Spend = Callable[[Usage], Callable[[], None]]
-"""Called with what a request adds; returns a function that takes it back if it is not committed.
-
-Raises ``QuotaExceeded`` if it is too much."""
+"""Called with the additions of a request. Returns a function that undoes the spending if the request is not committed.
+Raises ``QuotaExceeded`` if they exceed the quota."""
 
 
 class Meter:
     """Counts for all tokens.
 
     Args:
-        timer: seconds.
+        timer: current time in seconds.
     """
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
@@ -50,18 +49,18 @@ class Meter:
         self._requests: LRUCache[str, Bucket] = LRUCache(MOST)
         self._models: LRUCache[str, Bucket] = LRUCache(MOST)
         self._payers: LRUCache[str, str] = LRUCache(MOST)
-        """Study -> who last let its model work, and pays."""
+        """Study -> payer: the user who last requested work of its model."""
         self._stored: LRUCache[str, tuple[float, Usage]] = LRUCache(MOST)
-        """User -> when what they have was read, and what that is by now."""
+        """User -> when their usage was read, and their usage now."""
 
     def request(self, caller: Caller) -> RateLimit | None:
         """Count a request.
 
         Returns:
-            What is left, or None for a token without such a quota.
+            What is left, or None for a token without a request quota.
 
         Raises:
-            TooManyRequests: nothing is.
+            TooManyRequests: the quota is used up.
         """
         rate = None if caller.quotas is None else caller.quotas.requests_per_second
         if rate is None:
@@ -69,15 +68,17 @@ class Meter:
         with self._guard:
             bucket = self._bucket(self._requests, "requests", caller, rate, max(REQUESTS_WINDOW, 1.0 / rate))
             if not bucket.holds(1.0):
-                raise TooManyRequests(f"{_who(caller)} has {rate:g} requests a second.", bucket.standing(1.0))
+                raise TooManyRequests(
+                    f"{_who(caller)} is limited to {rate:g} requests a second.", bucket.rate_limit(1.0)
+                )
             bucket.spend(1.0)
-            return bucket.standing()
+            return bucket.rate_limit()
 
     def let_model_work(self, caller: Caller, study_id: str) -> None:
-        """Let a user pay for what the model of a study does from now on.
+        """Charge a user for the work of a study's model from now on.
 
         Raises:
-            TooManyRequests: nothing is left.
+            TooManyRequests: the quota is used up.
         """
         with self._guard:
             bucket = self._processor(caller)
@@ -88,23 +89,23 @@ class Meter:
             _check_left(caller, bucket)
 
     def let_work(self, caller: Caller) -> None:
-        """Let a user pay for a processor of the server itself; ``worked`` says how long.
+        """Check that a user may use processor time of the server itself; ``worked`` charges for it.
 
         Raises:
-            TooManyRequests: nothing is left.
+            TooManyRequests: the quota is used up.
         """
         with self._guard:
             if bucket := self._processor(caller):
                 _check_left(caller, bucket)
 
     def worked(self, caller: Caller, seconds: float) -> None:
-        """The server has worked for a user for so many seconds of a processor."""
+        """Charge a user for processor seconds of the server."""
         with self._guard:
             if bucket := self._processor(caller):
                 bucket.spend(seconds)
 
     def charge(self, seconds: Mapping[str, float]) -> None:
-        """Models of studies have worked for so many seconds of a processor."""
+        """Charge the payers of studies for processor seconds of their models."""
         with self._guard:
             for study_id, spent in seconds.items():
                 bucket = self._models.get(self._payers.get(study_id, ""))
@@ -113,7 +114,7 @@ class Meter:
                     bucket.spend(spent)
 
     def read_storage(self, connection: Connection, caller: Caller) -> None:
-        """Read what a user has, if there is a quota for it and it was not read a moment ago."""
+        """Read a user's usage, if a quota exists and the last reading is too old."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return
         now = self._timer()
@@ -125,7 +126,7 @@ class Meter:
                 self._stored[caller.user] = now, found
 
     def spending(self, caller: Caller) -> Spend | None:
-        """What a request has to call before it adds something; None without a quota for it."""
+        """A function that a request calls before an addition; None without a quota."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return None
         return partial(self._spend, caller.user, caller.quotas)
@@ -140,7 +141,7 @@ class Meter:
             return partial(self._refund, user, more, read_at)
 
     def _refund(self, user: str, less: Usage, read_at: float | None) -> None:
-        """Take back what was added, unless the database was read meanwhile."""
+        """Undo an addition, unless the database was read meanwhile."""
         with self._guard:
             if user in self._stored and self._stored[user][0] == read_at:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
@@ -153,7 +154,7 @@ class Meter:
         return self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
 
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
-        """The bucket of who pays, a new one if the quota has changed."""
+        """The payer's bucket; a new one if the quota has changed."""
         now = self._timer()
         bucket = buckets.get(caller.payer)
         if bucket is None or bucket.rate != rate:
@@ -163,15 +164,15 @@ class Meter:
 
 
 def _check_left(caller: Caller, bucket: Bucket) -> None:
-    """Refuse to work for a user who has used up the processor seconds.
+    """Refuse work for a user who has used up the processor seconds.
 
     Raises:
-        TooManyRequests: they have.
+        TooManyRequests: the quota is used up.
     """
     if not bucket.holds(0.0):
         per_minute = bucket.rate * 60.0
-        detail = f"{_who(caller)} has {per_minute:g} seconds of a processor a minute, and its requests took more."
-        raise TooManyRequests(detail, bucket.standing(min(1.0, bucket.rate)))
+        detail = f"{_who(caller)} is limited to {per_minute:g} processor seconds a minute, and has used more."
+        raise TooManyRequests(detail, bucket.rate_limit(min(1.0, bucket.rate)))
 
 
 def _who(caller: Caller) -> str:

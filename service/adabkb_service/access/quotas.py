@@ -1,4 +1,4 @@
-"""How much the holder of a token may store, and how fast they may ask. Decision 0023 says why so."""
+"""Quotas of tokens: storage and request rates (decision 0023)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Quotas:
     """The quotas of a token; None for no limit."""
 
     studies: int | None = None
-    """That its user may own."""
+    """Studies that its user owns."""
     trials: int | None = None
-    """In these studies, with results at points of one's own."""
+    """Trials and separate results in these studies."""
     megabytes: float | None = None
-    """Of these studies' logs and files, and of the user's trash."""
+    """Size of these studies' logs and files, and of the user's trash."""
     requests_per_second: float | None = None
-    """Over some seconds."""
+    """Average over ``REQUESTS_WINDOW``."""
     model_seconds_per_minute: float | None = None
-    """Of a processor, for the models of the studies that the token works on."""
+    """Processor time of the models of the studies that the token works on."""
 
     @classmethod
     def of(cls, stored: Mapping[str, float] | None, defaults: Quotas) -> Self:
-        """Those of a token, and else the defaults."""
+        """The quotas of a token, or the defaults."""
         return cls(**{**asdict(defaults), **(stored or {})})
 
     @property
@@ -42,18 +42,18 @@ class Quotas:
 
     @property
     def limit_storage(self) -> bool:
-        """Whether what is stored is limited."""
+        """Whether storage is limited."""
         return (self.studies, self.trials, self.megabytes) != (None, None, None)
 
     def check(self, found: Usage, more: Usage) -> None:
-        """Refuse what would exceed them.
+        """Refuse an addition beyond the quotas.
 
         Args:
-            found: what there is.
-            more: what would be added.
+            found: present usage.
+            more: addition.
 
         Raises:
-            QuotaExceeded: that is too much.
+            QuotaExceeded: the addition exceeds a quota.
         """
         for name, limit, has, adds in (
             ("studies", self.studies, found.studies, more.studies),
@@ -68,17 +68,17 @@ UNLIMITED = Quotas()
 
 
 def check_new_study(connection: Connection, user: str | None, quotas: Quotas | None, size: int) -> None:
-    """Refuse another study to a user, by what the database says now. Other transactions that ask for the same user
-    wait until this one has ended.
+    """Refuse a new study beyond its user's quotas, as of now. Concurrent transactions that check the same user wait
+    until this one ends.
 
     Args:
         connection: a writing transaction.
-        user: who would own the study.
+        user: owner of the new study.
         quotas: of their token.
         size: of the study's log, in bytes.
 
     Raises:
-        QuotaExceeded: that would be too much.
+        QuotaExceeded: the study exceeds a quota.
     """
     if user is not None and quotas is not None and quotas.limit_storage:
         tokens.lock_user(connection, user)

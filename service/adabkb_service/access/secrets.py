@@ -1,7 +1,7 @@
-"""Tokens as texts: ``adabkb_``, an id that lists and logs may show, and a secret.
+"""Tokens as text: ``adabkb_``, a public id, and a secret.
 
-Only the SHA-256 of a token is stored. Slow hashes such as argon2 protect passwords, which people choose and others can
-guess; nobody guesses 256 random bits, and each request would pay for the slowness.
+Only the SHA-256 of a token is stored. Slow hashes such as argon2 protect passwords, which can be guessed; 256 random
+bits cannot be guessed, and a slow hash would delay every request.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ class Minted(NamedTuple):
 
 
 def mint(token_id: str | None = None) -> Minted:
-    """Draw a token; its id, too, unless it is given: 12 hexadecimal digits."""
+    """Draw a token, and its id of 12 hexadecimal digits unless given."""
     token_id = token_id or secrets.token_hex(6)
     return Minted(token_id, f"adabkb_{token_id}_{secrets.token_hex(32)}")
 
 
 def id_of(token: str) -> str | None:
-    """The id in a token, None if it does not have the form of one."""
+    """The id in a token; None if the text is not a token."""
     found = _TOKEN.fullmatch(token)
     return None if found is None else found[1]
 
 
 def digest(token: str) -> str:
-    """What is stored of a token: its SHA-256."""
+    """The stored form of a token: its SHA-256."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_same(digest_stored: str, token: str) -> bool:
-    """Whether a digest is that of a token, in a time that does not tell how much of it is right."""
+    """Whether a digest is that of a token; the comparison takes constant time."""
     return hmac.compare_digest(digest_stored, digest(token))

@@ -64,7 +64,7 @@ async def long_poll(
         return outcome, True
     leaving = asyncio.ensure_future(gone(request))  # who has left must not be given a trial
     try:
-        with concurrency.hold(WAITS, caller), changes.waiting(study_id, in_turn=True) as notified:
+        with concurrency.hold(WAITS, caller), changes.waiting(study_id, for_trial=True) as notified:
             while True:  # once more at first: something may have changed before the slot was there
                 outcome = await _asked(ask, notified)
                 if not _may_help(outcome):

@@ -44,7 +44,7 @@ def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: S
         given = [name for name in mixture.names if name in baseline and name not in problems]
         if given and len(given) < len(mixture.names):
             problems |= dict.fromkeys(given, NOT_ALL_SHARES)
-        elif given and (fault := mixture.fault(baseline)):
+        elif given and (fault := mixture.problem(baseline)):
             problems[given[0]] = f"is a share of a mixture ({mixture}): the shares {fault}"
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("baseline", "{what}", {"what": what}), "loc": (name,), "input": None}

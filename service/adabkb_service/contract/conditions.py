@@ -27,7 +27,7 @@ def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
             "loc": (indices[name], "when", *place),
             "input": None,
         }
-        for name, place, what in dependence.faults([each.axis() for each in parameters], _whens(parameters))
+        for name, place, what in dependence.problems([each.axis() for each in parameters], _whens(parameters))
     ]
 
 

@@ -14,7 +14,7 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Count, Name, Parameter, Positive
 from adabkb_service.engine import mixtures as engine
-from adabkb_service.engine.shares import faults
+from adabkb_service.engine.shares import problems
 
 MOST_MIXTURES = 10
 NEEDS_AUTO = "cannot be kept by this algorithm; the profile auto can keep them"
@@ -69,7 +69,7 @@ def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter],
     given = [each.of_engine() for each in mixtures], [each.axis() for each in parameters]
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("mixtures", "{what}", {"what": what}), "loc": place, "input": None}
-        for place, what in faults(*given, context_of(parameters), conditional)
+        for place, what in problems(*given, context_of(parameters), conditional)
     ]
     if found:
         raise ValidationError.from_exception_data("mixtures", found)

@@ -1,1 +1,1 @@
-"""Pure numerics: arrays in, arrays out. No web, no SQL, no clock, no logging, no global randomness."""
+"""Pure numerics on arrays. Without HTTP, SQL, clocks, logging or global randomness."""

@@ -1,4 +1,4 @@
-"""What a study's model says. Values are in the user's output units, with the engine's sign: larger is better."""
+"""Answers of a study's model. Values are in the user's units, with the engine's sign: larger is better."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The model in numbers."""
+    """Statistics of the model."""
 
     gap: float | None
-    """No point of the box is better than the incumbent by more than this: with probability 1 - delta, by the bounds of
-    the theorem (``paper``), or with 90% probability, by the model (``auto``). None as long as it is not known, and for
-    systems that have no such number."""
+    """Bound on how much better than the incumbent any point of the box can be: with probability 1 - delta by the bounds
+    of the theorem (``paper``), or with 90% probability by the model (``auto``). None while it is not known, and for
+    systems without a gap."""
     best_lcb: float | None
-    """l*, the largest lower bound of an evaluated point; None where the gap does not rest on it."""
+    """l*, the largest lower bound of an evaluated point; None if the gap does not rest on it."""
     beta: float
-    """Confidence width of the bounds that prune: in model output units per ridge-scaled standard deviation (``paper``),
-    or per standard deviation (``auto``)."""
+    """Width of the confidence bounds used for pruning: in model output units per ridge-scaled standard deviation
+    (``paper``), or per standard deviation (``auto``)."""
     leaves: int
     depth: int
-    """Depth of the deepest leaf; 0 when no leaf is left."""
+    """Depth of the deepest leaf; 0 without leaves."""
     dictionary: int
     basis: int
-    """Number of members of the dictionary whose features are linearly independent."""
+    """Number of members of the dictionary with linearly independent features."""
     effective_dimension: float
     points: int
     """Number of distinct evaluated points."""
@@ -55,46 +55,46 @@ class Prediction:
     """``paper``: the confidence bounds of the algorithm, mean - beta s and mean + beta s. ``auto``: the ends of the
     central 90% interval."""
     metrics: tuple[Prediction, ...] = ()
-    """Of each metric of the study."""
+    """Predictions of each metric of the study."""
     feasible: Array | None = None
-    """(k,) probability that all bounds of metrics are kept; there if the study has metrics."""
+    """(k,) probability that all bounds of metrics hold; None without metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value of a recommended point that is not that of the baseline."""
+    """A value of a recommended point that differs from the baseline."""
 
     axis: int
     gain: float
-    """What the posterior mean loses if the value alone is put back."""
+    """Decrease of the posterior mean if only this value is reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The evaluated point of best posterior mean; in a slice of the space, any point."""
+    """The evaluated point with the best posterior mean; in a slice of the space, any point."""
 
     point: Array
     """(d,) position in the unit cube."""
     mean: float
     std: float
     changes: tuple[Change, ...] | None = None
-    """From a baseline; None without one."""
+    """Differences from the baseline; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The Pareto front of a study with K objectives, whose results are rows of its record."""
+    """The Pareto front of a study with K objectives; results are rows of its record."""
 
     reference: Array
-    """(K,) the point above which volume counts, in the units of the objectives and with their signs."""
+    """(K,) reference point of the hypervolume, in the units of the objectives and with their signs."""
     growth: Array
-    """(T,) the hypervolume of all results up to each."""
+    """(T,) hypervolume of the results up to each one."""
     rows: Ints
-    """Results that no other one dominates."""
+    """Results that no other result dominates."""
     points: Array
-    """(m, d) evaluated points of which none has better posterior means than another one."""
+    """(m, d) evaluated points with posterior means that no other evaluated point dominates."""
     probabilities: Array
-    """(m,) that they are on the front of all evaluated points, by the posterior at each."""
+    """(m,) probability that each is on the front of all evaluated points, by the posterior at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ class CellBox:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What the posterior would predict of results if they were not known; n of them, arrays of shape (n,)."""
+    """Leave-one-out predictions of n results; arrays of shape (n,)."""
 
     rows: Ints
-    """Of the record, ascending."""
+    """Rows of the record, ascending."""
     predicted: Prediction
-    """Of the result itself, with its noise: the interval holds it with 90% probability."""
+    """Prediction of the result including its noise; the interval contains it with 90% probability."""
     tails: Array
-    """The probability of a result that is at least as far out."""
+    """Probability of a result at least as far from the mean."""
     noise: Array | None
-    """Standard deviation between repeated results at each point; None where results are not known to be noisy."""
+    """Standard deviation between repeated results at each point; None if the results are not known to be noisy."""
     doubted: NDArray[np.bool_]
-    """Which results weigh less, since the others contradict them."""
+    """Whether a result has less weight because the others contradict it."""

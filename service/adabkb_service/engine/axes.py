@@ -1,11 +1,11 @@
 """The axes of a search space: one parameter each, mapped to ``[0, 1]`` and back.
 
-A log-scaled axis is linear in the logarithm. An axis of finitely many values divides ``[0, 1]`` into one bin per value,
-so that every position stands for a value.
+A log-scaled axis is linear in the logarithm. An axis with finitely many values divides ``[0, 1]`` into one bin per
+value, so that every position represents a value.
 
-``decode`` rounds real values to a fixed grid, which is much coarser than the rounding errors of ``encode`` and
-``decode`` and much finer than any use needs. So ``decode(encode(v)) == v`` holds bit for bit for every value ``v`` that
-``decode`` returned: a point read from a stored trial is exactly the point that was suggested.
+``decode`` rounds real values to a fixed grid, much coarser than the rounding errors of ``encode`` and ``decode`` and
+much finer than needed in practice. So ``decode(encode(v)) == v`` holds bit for bit for every value ``v`` returned by
+``decode``: a point read from a stored trial is exactly the suggested point.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)  # an integer may exceed every float
 
 
-# Grid of decoded floats: decimal digits of the range. On a log scale one significant digit less, since exp loses more.
+# Grid of decoded floats: decimal digits of the range. On a log scale one significant digit fewer, since exp loses more.
 DIGITS = 12
 ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode together, in units in the last place
 
 
 @dataclass(frozen=True)
 class FloatAxis:
-    """A real interval ``[low, high]`` or, if it is periodic, ``[low, high)``: ``high`` is the same point as ``low``."""
+    """A real interval ``[low, high]`` or, if periodic, ``[low, high)``: ``high`` is the same point as ``low``."""
 
     name: str
     low: float
@@ -53,7 +53,7 @@ class FloatAxis:
 
     @property
     def count(self) -> None:
-        """None: a real interval has no number of values."""
+        """None: a real interval has infinitely many values."""
 
     @cached_property
     def raw_bounds(self) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class FloatAxis:
 
     @cached_property
     def decimals(self) -> int:
-        """Decimal places of the grid of a linear scale: its step is 1e-12 of the range, or the rounding error at the
+        """Decimal places of the grid on a linear scale. Its step is 1e-12 of the range, or the rounding error at the
         bounds if that is larger."""
         step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
@@ -74,14 +74,14 @@ class FloatAxis:
             return self.low
         if u >= 1.0:
             return self.canonical(self.high)
-        # Written so that neither the difference of huge bounds nor the product can overflow.
+        # In this form neither the difference of huge bounds nor the product can overflow.
         low, high = self.raw_bounds
         value = low * (1.0 - u) + high * u
         on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self.decimals)
         return self.canonical(min(max(on_grid, self.low), self.high))
 
     def canonical(self, value: float) -> float:
-        """The value in the form that is stored: the end of a periodic axis is its beginning."""
+        """The value in stored form: the end of a periodic axis becomes its beginning."""
         return float(self.low if self.periodic and value >= self.high else value)
 
     def encode(self, value: Any) -> float:
@@ -93,7 +93,7 @@ class FloatAxis:
         return min(max((position / 2 - low / 2) / (high / 2 - low / 2), 0.0), 1.0)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless the value is a number within the bounds."""
+        """The error message, unless the value is a number within the bounds."""
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -102,14 +102,14 @@ class FloatAxis:
 
 
 STEP_TOLERANCE = 1e-6
-"""In steps of a ``StepAxis``: how far a value may be from one of the axis, and the last one beyond ``high``. Values and
-steps may come out of a computation, such as 0.9 / 15."""
+"""In steps of a ``StepAxis``: allowed distance of a value from the nearest one of the axis, and of the last one beyond
+``high``. Values and steps may be computed, such as 0.9 / 15."""
 
 
 @dataclass(frozen=True)
 class StepAxis:
     """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal: with a step of 0.1, 0.3 is among them.
-    Their bins are of equal width."""
+    All bins have equal width."""
 
     name: str
     low: float
@@ -118,7 +118,7 @@ class StepAxis:
 
     @cached_property
     def count(self) -> int:
-        """How many values the axis has."""
+        """Number of values."""
         low, step = self._exact
         return int((_decimal(self.high) - low) / step + _decimal(STEP_TOLERANCE)) + 1
 
@@ -128,16 +128,16 @@ class StepAxis:
         return self.low - self.step / 2, self.value(self.count - 1) + self.step / 2
 
     def value(self, index: int) -> float:
-        """One of the values, counted from 0."""
+        """The value with an index from 0."""
         low, step = self._exact
         return min(float(low + index * step), self.high)
 
     def bin(self, u: float) -> int:
-        """Number of the bin that holds ``u``."""
+        """Index of the bin that contains ``u``."""
         return min(max(int(u * self.count), 0), self.count - 1)
 
     def decode(self, u: float) -> float:
-        """The value whose bin holds ``u``."""
+        """The value whose bin contains ``u``."""
         return self.value(self.bin(u))
 
     def encode(self, value: Any) -> float:
@@ -145,7 +145,7 @@ class StepAxis:
         return (self._nearest(value) + 0.5) / self.count
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless the value is a number of the axis."""
+        """The error message, unless the value is one of the axis."""
         high = self.value(self.count - 1)
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {high}"
@@ -167,17 +167,17 @@ class StepAxis:
 
 
 def _decimal(value: float) -> Decimal:
-    """The number as it is written."""
+    """The number as written in decimal."""
     return Decimal(repr(float(value)))
 
 
 FINEST = {"linear": 2**49, "log": 2**44}
-"""Largest bound of an ``IntAxis`` in its steps: beyond it rounding in ``encode`` and ``decode`` is near half a step."""
+"""Largest bound of an ``IntAxis`` in steps: beyond it, rounding in ``encode`` and ``decode`` approaches half a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntAxis:
-    """The integers ``low, low + step, ...`` up to ``high``. Their bins are of equal width in the user's units."""
+    """The integers ``low, low + step, ...`` up to ``high``. All bins have equal width in the user's units."""
 
     name: str
     low: int
@@ -187,12 +187,12 @@ class IntAxis:
 
     @property
     def count(self) -> int:
-        """How many values the axis has."""
+        """Number of values."""
         return (self.high - self.low) // self.step + 1
 
     @property
     def least_step(self) -> int:
-        """Of an axis with these bounds whose values floating point can tell apart."""
+        """Smallest step for these bounds with values that floating point can distinguish."""
         return -(-max(abs(self.low), abs(self.high)) // FINEST[self.scale])
 
     @property
@@ -200,33 +200,33 @@ class IntAxis:
         """Half a step beyond the first and the last value, so that each has a whole bin; logarithms if log-scaled."""
         low, high = self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
         if self.scale == "log":
-            # low >= 1, so half of low keeps the lower edge positive whatever the step is.
+            # low >= 1, so half of low keeps the lower edge positive for any step.
             return math.log(max(low, self.low / 2)), math.log(high)
         return low, high
 
     def value(self, index: int) -> int:
-        """One of the values, counted from 0."""
+        """The value with an index from 0."""
         return self.low + index * self.step
 
     def bin(self, u: float) -> int:
-        """Number of the bin that holds ``u``."""
+        """Index of the bin that contains ``u``."""
         low, high = self.raw_bounds
         position = low * (1.0 - u) + high * u
         position = math.exp(position) if self.scale == "log" else position
         return min(max(math.floor((position - self.low) / self.step + 0.5), 0), self.count - 1)
 
     def decode(self, u: float) -> int:
-        """The value whose bin holds ``u``."""
+        """The value whose bin contains ``u``."""
         return self.value(self.bin(u))
 
     def encode(self, value: Any) -> float:
-        """The position of the value itself, which on a log scale is not the middle of its bin."""
+        """The position of the value itself; on a log scale this is not the middle of its bin."""
         low, high = self.raw_bounds
         position = math.log(value) if self.scale == "log" else float(value)
         return (position - low) / (high - low)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless the value is an integer of the axis."""
+        """The error message, unless the value is an integer of the axis."""
         if not _is_number(value) or value != math.floor(value):
             return f"must be an integer between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -238,35 +238,36 @@ class IntAxis:
 
 @dataclass(frozen=True)
 class ChoiceAxis:
-    """A finite list of values: categorical choices, ordinal values or the two booleans. Their bins are of equal width
-    and in the order of the list. Values are as JSON has them: a choice of several values is a list."""
+    """A finite list of values: categorical choices, ordinal values or the two booleans. Bins have equal width, in the
+    order of the list. Values are JSON values: a choice of several values is a list."""
 
     name: str
-    choices: tuple[Value, ...] = field(hash=False)  # lists cannot be hashed
+    choices: tuple[Value, ...] = field(hash=False)  # lists are not hashable
     ordered: bool = False
     descriptors: tuple[tuple[float, ...], ...] = ()
-    """What describes the choices, in the same order each; choices without an order only."""
+    """Descriptors of each choice, in the same order; only for unordered choices."""
 
     @property
     def count(self) -> int:
-        """How many values the axis has."""
+        """Number of values."""
         return len(self.choices)
 
     @property
     def raw_bounds(self) -> tuple[float, float] | None:
-        """Ordered values have the coordinates 0, 1, ... and bins of width one; unordered choices have none."""
+        """Ordered values have the coordinates 0, 1, ... and bins of width one; unordered choices have no
+        coordinates."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None
 
     def value(self, index: int) -> Value:
-        """One of the values, counted from 0."""
+        """The value with an index from 0."""
         return self.choices[index]
 
     def bin(self, u: float) -> int:
-        """Number of the bin that holds ``u``."""
+        """Index of the bin that contains ``u``."""
         return min(max(int(u * len(self.choices)), 0), len(self.choices) - 1)
 
     def decode(self, u: float) -> Value:
-        """The choice whose bin holds ``u``."""
+        """The choice whose bin contains ``u``."""
         return self.value(self.bin(u))
 
     def encode(self, value: Any) -> float:
@@ -274,7 +275,7 @@ class ChoiceAxis:
         return (self._index(value) + 0.5) / len(self.choices)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless the value is one of the choices."""
+        """The error message, unless the value is one of the choices."""
         try:
             self._index(value)
         except ValueError:
@@ -288,29 +289,31 @@ class ChoiceAxis:
     def _index(self, value: object) -> int:
         try:
             return self._positions[identity(value)]
-        except (KeyError, TypeError):  # TypeError: an object or a list of lists cannot be looked up
+        except (KeyError, TypeError):  # TypeError: an object or a list of lists is not hashable
             raise ValueError(value) from None
 
 
 def identity(value: object) -> object:
-    """What two values have in common if and only if they are the same in JSON: True == 1 in Python, but not there.
-    Tuples are lists; it cannot be hashed if they hold further ones."""
+    """A key that is equal for two values if and only if they are the same in JSON: True == 1 in Python, but not there.
+    Lists become tuples; if they contain further lists, the key is not hashable."""
     if isinstance(value, list | tuple):
         return "list", tuple((isinstance(each, bool), each) for each in value)
     return isinstance(value, bool), value
 
 
 DiscreteAxis = IntAxis | StepAxis | ChoiceAxis
-"""A parameter of finitely many values, each with its bin."""
+"""A parameter with finitely many values and a bin for each."""
 Axis = FloatAxis | DiscreteAxis
-"""A parameter, and the map between its values and ``[0, 1]``: ``decode`` gives the value at a position, ``encode`` the
-position of a valid value. ``problem`` says what is wrong with a value, to be read after its name; None if it is valid.
+"""A parameter, and the map between its values and ``[0, 1]``: ``decode`` returns the value at a position, ``encode``
+the position of a valid value. ``problem`` returns the error message for a value, to follow its name; None if it is
+valid.
 ``raw_bounds`` are the ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no
-order. ``count`` is how many values it has, or None."""
+order. ``count`` is the number of values, or None."""
 
 
 def canonical(axis: Axis, value: Any) -> Any:
-    """A valid value in its parameter's type: 1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
+    """A valid value in its parameter's type: 1 becomes 1.0 for a float parameter, and 1.0 becomes 1 for an integer
+    one."""
     match axis:
         case FloatAxis():
             return axis.canonical(value)

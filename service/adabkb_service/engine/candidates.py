@@ -1,7 +1,7 @@
-"""Fixed candidate points for the systems that have no tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
+"""Fixed candidate points for the systems without a tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
 
-Among points of equal index the first one wins. Their order is therefore random: far from all results the index is the
-same everywhere, and in the order of the coordinates the suggestions would fill the box row by row.
+Among points of equal index the first one wins. Their order is therefore random: far from all results the index is
+constant, and suggestions in coordinate order would fill the box row by row.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 STEP = -1
-"""The step at which the points are drawn (see ``randomness``); dictionaries are drawn at the steps 0, 1, ..."""
+"""The step at which the points are drawn (see ``randomness``); dictionaries are drawn at steps 0, 1, ..."""
 
 
 @lru_cache(8)
 def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) -> Array | None:
-    """The candidate points, or None if neither a grid nor a sample is asked for.
+    """The candidate points, or None if the configuration has neither a grid nor a sample.
 
     Args:
         space: of the study.
         seed: of the study.
         grid: points per axis of a grid; an axis of choices, or with fewer values, contributes all its values.
-        sample: number of points to draw uniformly: from the grid if there is one, else from the box.
+        sample: number of points to draw uniformly, from the grid if there is one, else from the box.
 
     Returns:
-        Distinct positions in the unit cube, shape (P, d). P is below ``sample`` if a point was drawn repeatedly.
+        Distinct positions in the unit cube, shape (P, d). P is below ``sample`` if points were drawn repeatedly.
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
@@ -46,7 +46,7 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
 
 
 def grid_size(space: Space, grid: int) -> float:
-    """An upper bound on the number of points of a grid; infinite where it exceeds floating point."""
+    """An upper bound on the number of points of a grid; infinite if it exceeds floating point."""
     return math.prod(float(_count(axis, grid)) for axis in space.axes)
 
 
@@ -66,19 +66,19 @@ def product(axes: Sequence[Array]) -> Array:
 
 
 def distinct(positions: Array) -> Array:
-    """The distinct rows of positions (k, d), in the order in which they first occur."""
+    """The distinct rows of positions (k, d), in order of first occurrence."""
     return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
 
 
 def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
-    """Points (k, d) of a grid, chosen by numbers (k, d) that are uniform in [0, 1)."""
+    """Points (k, d) of a grid, selected by uniform numbers (k, d) in [0, 1)."""
     axes = [_positions(axis, grid) for axis in space.axes]
     return np.column_stack([values[(u * len(values)).astype(int)] for values, u in zip(axes, drawn.T, strict=True)])
 
 
 def _positions(axis: Axis, most: int) -> Array:
-    """The coordinates of the grid on an axis, ascending: all values if it has at most so many (or has choices), else
-    evenly spaced ones that include both ends."""
+    """Grid coordinates on an axis, ascending: all values if it has at most ``most`` (or has choices), else evenly
+    spaced ones including both ends."""
     if axis.count is not None and (isinstance(axis, ChoiceAxis) or axis.count <= most):
         return np.unique([axis.encode(axis.value(index)) for index in range(axis.count)])
     return np.unique([axis.encode(axis.decode(float(u))) for u in np.linspace(0.0, 1.0, most)])

@@ -1,7 +1,7 @@
-"""The axis of a catalogue: the rows of a table, each with a name and the same numbers.
+"""The axis of a catalogue: the rows of a table, each with a name and numbers.
 
-A row's number is its place in the table, and never changes: rows are added at the end, and those that are withdrawn
-stay. So results of withdrawn rows remain points of the space; only suggestions leave these rows out.
+A row's number is its place in the table and never changes: rows are added at the end, and withdrawn ones stay. So
+results at withdrawn rows remain points of the space; only suggestions skip these rows.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of a catalogue. Tables of one digest are the same."""
+    """The rows of a catalogue. Tables with the same digest are equal."""
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    """Names of the numbers."""
+    """Names of the columns of numbers."""
     numbers: Array
     """(rows, columns)"""
     is_offered: Bools
@@ -39,17 +39,17 @@ class Table:
         return isinstance(other, Table) and self.digest == other.digest
 
     def __hash__(self) -> int:
-        """Of the digest."""
+        """Hash of the digest."""
         return hash(self.digest)
 
     @cached_property
     def offered(self) -> Ints:
-        """The numbers of the rows that may be suggested, ascending."""
+        """Numbers of the rows that may be suggested, ascending."""
         return np.flatnonzero(self.is_offered)
 
     @cached_property
     def numbered(self) -> dict[str, int]:
-        """The number of each row, by name."""
+        """Row name -> number."""
         return {name: number for number, name in enumerate(self.names)}
 
 
@@ -64,10 +64,10 @@ def table(
 
     Args:
         names: of the rows.
-        columns: names of the numbers.
+        columns: names of the columns of numbers.
         numbers: (rows, columns).
-        withdrawn: names of rows that are not suggested.
-        digest: what tells the table from any other.
+        withdrawn: names of rows to exclude from suggestions.
+        digest: identifies the table.
     """
     gone = set(withdrawn)
     is_offered = np.array([name not in gone for name in names], dtype=np.bool_)
@@ -76,7 +76,7 @@ def table(
 
 @dataclass(frozen=True, eq=False)
 class CatalogueAxis(ChoiceAxis):
-    """The rows of a table by their names: choices without an order, with descriptors."""
+    """The rows of a table by name: unordered choices with descriptors."""
 
     choices: tuple[Value, ...] = field(init=False)
     ordered: bool = field(init=False, default=False)
@@ -91,27 +91,27 @@ class CatalogueAxis(ChoiceAxis):
         return isinstance(other, CatalogueAxis) and (self.name, self.table) == (other.name, other.table)
 
     def __hash__(self) -> int:
-        """Of the name and the table."""
+        """Hash of the name and the table."""
         return hash((self.name, self.table))
 
     def positions(self, rows: Ints) -> Array:
-        """Cube positions of rows by their numbers: ``encode`` of many."""
+        """Cube positions of rows, given their numbers; a vectorised ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
 
     def rows(self, positions: Array) -> Ints:
-        """Numbers of the rows at cube positions: ``bin`` of many."""
+        """Numbers of the rows at cube positions; a vectorised ``bin``."""
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 
     def numbers_of(self, value: Any) -> dict[str, float]:
-        """The numbers of a row by column; empty if there is no such row."""
+        """Column -> number of a row; empty if the row does not exist."""
         if self.problem(value) is not None:
             return {}
         return dict(zip(self.table.columns, self.table.numbers[self._index(value)].tolist(), strict=True))
 
     def offers(self, value: Any) -> bool:
-        """Whether a row is not withdrawn, by its name."""
+        """Whether the row with this name exists and is not withdrawn."""
         return bool(self.table.is_offered[self._index(value)])
 
     def _index(self, value: Any) -> int:
@@ -120,7 +120,7 @@ class CatalogueAxis(ChoiceAxis):
         return self.table.numbered[value]
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless the value is the name of a row."""
+        """The error message, unless the value is the name of a row."""
         if isinstance(value, str) and value in self.table.numbered:
             return None
         return f"must be the name of a row of the catalogue, such as {self.choices[0]!r}"

@@ -1,9 +1,9 @@
 """Cells of the partition tree: boxes of the unit cube, their keys, splits and radii (paper, section 3).
 
 A cell's key is its path from the root: "0" is the root, "0.2" the third child of the root, and "0.2.1" the second child
-of that cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path read as a number to the base N. A cell's
-centroid is the middle of its box. With an odd N the middle child has its parent's centroid; it is given the parent's
-point, so that no coordinates need to be compared.
+of that cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path read as a number in base N. A cell's
+centroid is the middle of its box. With an odd N the middle child shares its parent's centroid and point, so that no
+coordinates need to be compared.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Array = NDArray[np.float64]
 
 ROOT = "0"
 NEW_TREE = {ROOT: "leaf"}
-"""The cells of a study in which nothing has happened, key -> status."""
-# Largest number of characters of a key: PostgreSQL indexes at most 2700 bytes.
+"""The cells of a new study, key -> status."""
+# Longest key: PostgreSQL indexes at most 2700 bytes.
 LONGEST_KEY = 2000
 
-# Sides whose lengths differ by less than this, relatively, count as equally long. The first of them is cut.
+# Sides whose lengths differ by less than this, relatively, count as equal. The first of them is cut.
 SIDE_TIE = 1e-9
 
 
@@ -39,7 +39,7 @@ def child_keys(key: str, branching: int) -> list[str]:
 
 
 def own_centroids(branching: int) -> NDArray[np.bool_]:
-    """Which of the N children have another centroid than their parent; mask (N,). With an odd N, all but the middle."""
+    """Mask (N,) of the children whose centroid differs from their parent's. With an odd N, all but the middle one."""
     own: NDArray[np.bool_] = np.arange(branching) * 2 != branching - 1
     return own
 
@@ -75,7 +75,7 @@ def radius(low: Array, high: Array, centroid: Array, side_scale: Array) -> Array
         side_scale: shape (d,), factors from lengths in the unit cube to lengths in the kernel's metric.
 
     Returns:
-        The distances, shape (k,): half the diagonal where the centroid is the middle.
+        The distances, shape (k,): half the diagonal if the centroid is the middle.
     """
     reach = np.maximum(centroid - low, high - centroid) * side_scale
     distances: Array = np.sqrt(np.einsum("kd,kd->k", reach, reach))

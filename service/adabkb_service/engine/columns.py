@@ -1,4 +1,4 @@
-"""A parameter at many positions, and over many boxes, as constraints ask for it: its numbers, and which choices."""
+"""A parameter at many positions and over many boxes, as constraints use it: its numbers, and membership in values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class AxisColumn:
 
     @cached_property
     def numbers(self) -> Array:
-        """(k,) of an axis of numbers."""
+        """(k,) numbers of a numeric axis."""
         return magnitudes(self.axis, self.positions)
 
     def among(self, values: Sequence[Value]) -> Bools:
-        """(k,) where it has one of some values."""
+        """(k,) whether the value is one of ``values``."""
         found = np.zeros(len(self.positions), dtype=np.bool_)
         for index in _indices(self.axis, values):
             found |= self._bins == index
@@ -55,11 +55,11 @@ class AxisExtent:
 
     @cached_property
     def hull(self) -> tuple[Array, Array]:
-        """(k,) each: the least and the largest number, of an axis of numbers."""
+        """(k,) each: the smallest and the largest number of a numeric axis."""
         return hull(self.axis, self.lows, self.highs)
 
     def among(self, values: Sequence[Value]) -> tuple[Bools, Bools]:
-        """(k,) each: whether one of some values is in a box, and whether no other is."""
+        """(k,) each: whether the box contains one of ``values``, and whether it contains no other value."""
         indices, (first, last) = np.unique(_indices(self.axis, values)), self._bins
         count = np.searchsorted(indices, last, side="right") - np.searchsorted(indices, first, side="left")
         return count > 0, count == last - first + 1
@@ -71,12 +71,12 @@ class AxisExtent:
 
 
 def axis_of_one(parameter: Fixed) -> ChoiceAxis:
-    """A parameter that does not vary, as an axis."""
+    """A constant parameter as an axis with one value."""
     return ChoiceAxis(parameter.name, (parameter.value,))
 
 
 def index_of(axis: DiscreteAxis, value: object) -> int | None:
-    """The index of a value; None if it is none of the axis's."""
+    """The index of a value; None if the axis does not have it."""
     if axis.problem(value) is not None:
         return None
     index = axis.bin(axis.encode(value))
@@ -84,6 +84,6 @@ def index_of(axis: DiscreteAxis, value: object) -> int | None:
 
 
 def _indices(axis: Axis, values: Sequence[Value]) -> list[int]:
-    """Those of some values that the axis has."""
+    """Indices of those of the values that the axis has."""
     assert not isinstance(axis, FloatAxis), "real numbers are not compared with values"
     return [index for value in values if (index := index_of(axis, value)) is not None]

@@ -1,9 +1,9 @@
-"""Conditional parameters: at which points of a space a parameter is active, and where its axis rests elsewhere.
+"""Conditional parameters: where a parameter is active, and where its axis is at rest.
 
-A condition names a parent and those of its values with which the parameter is active; of several, all must hold, and a
-parent has to be active itself. So a parameter is active where the values of some axes, its ancestors, are among given
-ones. Along an axis that is inactive every point has the same position, the middle: two points that differ in inactive
-parameters only are the same point, for whatever looks at positions.
+A condition names a parent, and the values of it for which the parameter is active. All conditions must hold, and the
+parent must be active. So a parameter is active where each of its ancestors has one of certain values. Along an inactive
+axis every point has the same position, the middle: points that differ only in inactive parameters have the same
+position.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 MOST_PATTERNS = 4096
-"""Sets of parameters that a fold over the patterns tells apart at a time."""
+"""Largest number of sets of active parameters that a fold distinguishes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A parameter is active only where its parent has one of these values."""
+    """A parameter is active only if its parent has one of these values."""
 
     parameter: str
     parent: str
@@ -37,14 +37,14 @@ class Condition:
 
 
 Needs = Mapping[str, frozenset[int]]
-"""What makes a parameter active: by the name of each ancestor, ancestors of ancestors first, the indices of the values
-that it has to have."""
+"""Requirements for a parameter to be active: name of each ancestor, ancestors of ancestors first -> the indices of the
+allowed values."""
 
 
 def needs_of(axes: Iterable[Axis], conditions: Iterable[Condition]) -> dict[str, Needs]:
-    """What each parameter of a condition needs. A parent that is no axis is fixed, and has one of the values.
+    """The requirements of each conditional parameter. A fixed parent satisfies its condition and is left out.
 
-    An empty set of values says that the parameter is never active.
+    An empty set of values means that the parameter is never active.
     """
     by_name = {axis.name: axis for axis in axes}
     by_parameter: dict[str, list[Condition]] = {}
@@ -66,7 +66,7 @@ def needs_of(axes: Iterable[Axis], conditions: Iterable[Condition]) -> dict[str,
 
 
 def _own(parent: Axis | None, condition: Condition) -> list[tuple[str, frozenset[int]]]:
-    """The values of the parent itself, unless any will do."""
+    """The requirement on the parent itself; empty if every value is allowed."""
     if parent is None:
         return []
     assert not isinstance(parent, FloatAxis), "a parent has finitely many values"
@@ -80,27 +80,27 @@ class Activity:
 
     axes: tuple[Axis, ...]
     needs: Mapping[str, Needs]
-    """Of the parameters, fixed ones included, that are not active everywhere."""
+    """Of the parameters, including fixed ones, that are not active everywhere."""
 
     @cached_property
     def by_name(self) -> Mapping[str, DiscreteAxis]:
-        """The ancestors."""
+        """The ancestors by name."""
         ancestors = {name for needs in self.needs.values() for name in needs}
         return {axis.name: axis for axis in self.axes if axis.name in ancestors and not isinstance(axis, FloatAxis)}
 
     @cached_property
     def rest(self) -> Array:
-        """(d,) position of each axis where it is inactive."""
+        """(d,) position of each axis while it is inactive."""
         return np.array([axis.encode(axis.decode(0.5)) for axis in self.axes])
 
     @cached_property
     def parents(self) -> Bools:
-        """(d,) axes whose values decide on whether others are active."""
+        """(d,) axes whose values decide whether others are active."""
         return np.array([axis.name in self.by_name for axis in self.axes])
 
     @cached_property
     def conditional(self) -> Mapping[int, tuple[tuple[int, Bools], ...]]:
-        """By each axis that is not active everywhere its ancestors and, of each, which values it may have."""
+        """Axis that is not active everywhere -> its ancestors, each with a mask of its allowed values."""
         index = {axis.name: k for k, axis in enumerate(self.axes)}
         return {
             index[name]: tuple((index[each], self._mask(index[each], indices)) for each, indices in needs.items())
@@ -110,7 +110,7 @@ class Activity:
 
     @cached_property
     def dependents(self) -> Mapping[int, tuple[tuple[int, Bools], ...]]:
-        """The same the other way round: by each ancestor the axes that need it, and with which of its values."""
+        """The inverse: ancestor -> the axes that need it, each with a mask of the ancestor's allowed values."""
         found: dict[int, list[tuple[int, Bools]]] = {}
         for axis, needs in self.conditional.items():
             for ancestor, values in needs:
@@ -119,13 +119,13 @@ class Activity:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """All axes, each after its ancestors, and those that belong together near each other."""
+        """All axes, each after its ancestors and close to related ones."""
         deepest_first = sorted(self.conditional, key=lambda axis: -len(self.conditional[axis]))
         chains = [[*(ancestor for ancestor, _ in self.conditional[axis]), axis] for axis in deepest_first]
         return tuple(dict.fromkeys([*(axis for chain in chains for axis in chain), *range(len(self.axes))]))
 
     def indices(self, position: Sequence[float] | Array) -> dict[str, int]:
-        """Of the values of the ancestors at a position (d,)."""
+        """Ancestor -> index of its value at a position (d,)."""
         found = {}
         if self.by_name:
             for axis, u in zip(self.axes, position, strict=True):
@@ -134,11 +134,11 @@ class Activity:
         return found
 
     def is_active(self, name: str, indices: Mapping[str, int]) -> bool:
-        """Whether a parameter is active where the axes have the values of these indices."""
+        """Whether a parameter is active if the axes have these value indices."""
         return all(indices[ancestor] in allowed for ancestor, allowed in self.needs.get(name, {}).items())
 
     def may_be_active(self, name: str, low: Mapping[str, int], high: Mapping[str, int]) -> bool:
-        """Whether a parameter is active anywhere between the values of two indices of each axis, both included."""
+        """Whether a parameter is active for any value indices between ``low`` and ``high``, inclusive."""
         needs = self.needs.get(name, {}).items()
         return all(any(low[each] <= index <= high[each] for index in allowed) for each, allowed in needs)
 
@@ -152,8 +152,8 @@ class Activity:
         return found
 
     def branches(self, positions: Array) -> NDArray[np.int64]:
-        """(k, ancestors) for each ancestor which of its branches positions (k, d) are in: values that make the same
-        axes inactive are one; -1 where the ancestor is inactive itself."""
+        """(k, ancestors) the branch of each ancestor at positions (k, d); -1 if the ancestor is inactive. A branch is a
+        set of values that make the same axes inactive."""
         active, found = self.active(positions), np.empty((len(positions), len(self.dependents)), dtype=np.int64)
         for column, (axis, needing) in enumerate(self.dependents.items()):
             _, branch = np.unique(np.column_stack([allowed for _, allowed in needing]), axis=0, return_inverse=True)
@@ -161,8 +161,8 @@ class Activity:
         return found
 
     def untried(self, positions: Array) -> Callable[[Array], bool] | None:
-        """Whether a point, (d,), is in a branch that none of some positions, (k, d), is in; None if there is no such
-        branch."""
+        """A predicate for points (d,): whether the point is in a branch that contains none of the positions (k, d).
+        None if there is no such branch."""
         if not self.needs:
             return None
         tried = [set(column.tolist()) - {-1} for column in self.branches(positions).T]
@@ -175,7 +175,7 @@ class Activity:
 
     @cached_property
     def branch_count(self) -> int:
-        """Of all ancestors together."""
+        """Total number of branches of all ancestors."""
         return sum(len(self._groups(axis, None)) for axis in self.dependents)
 
     def with_inactive_at_rest(self, positions: Array) -> Array:
@@ -183,7 +183,7 @@ class Activity:
         return np.where(self.active(positions), positions, self.rest) if self.conditional else positions
 
     def needed(self, names: Iterable[str]) -> Needs:
-        """What makes several parameters active together, but for their own values."""
+        """The joint requirements for several parameters to be active, without those on the parameters themselves."""
         together: dict[str, frozenset[int]] = {}
         names = list(names)
         for name in names:
@@ -194,22 +194,22 @@ class Activity:
 
     def fold(
         self,
-        held: Mapping[int, int],
+        fixed: Mapping[int, int],
         first: T,
         step: Callable[[T, float], T],
         merge: Callable[[T, T], T],
     ) -> T | None:
-        """Fold over the sets of axes that may be active together, without visiting each; None if there are too many.
+        """Fold over all sets of axes that may be active together, without enumerating them; None if there are too many.
 
         Args:
-            held: indices of the values of some axes that do not vary.
-            first: what to begin with.
-            step: adds an active axis, with so many values for which the same others are active.
-            merge: adds up what was found for different values.
+            fixed: value indices of the axes that do not vary.
+            first: initial value.
+            step: adds an active axis, given how many of its values leave the same other axes active.
+            merge: combines the results for different values.
         """
         states: dict[frozenset[int], T] = {frozenset(): first}
         for axis in self.order:
-            groups, after = self._groups(axis, held.get(axis)), dict[frozenset[int], T]()
+            groups, after = self._groups(axis, fixed.get(axis)), dict[frozenset[int], T]()
             for inactive, so_far in states.items():
                 options = [(inactive, so_far)]
                 if axis not in inactive:
@@ -222,14 +222,14 @@ class Activity:
                 return None
         return states[frozenset()]
 
-    def _groups(self, axis: int, held: int | None) -> dict[frozenset[int], float]:
-        """How many values of an axis make which others inactive."""
+    def _groups(self, axis: int, fixed: int | None) -> dict[frozenset[int], float]:
+        """Set of axes that become inactive -> number of values of this axis with that effect."""
         count, needing = self.axes[axis].count, self.dependents.get(axis, ())
         if not needing:
-            return {frozenset(): 1.0 if held is not None else math.inf if count is None else float(count)}
+            return {frozenset(): 1.0 if fixed is not None else math.inf if count is None else float(count)}
         assert count is not None
         groups: dict[frozenset[int], float] = {}
-        for index in range(count) if held is None else [held]:
+        for index in range(count) if fixed is None else [fixed]:
             inactive = frozenset(other for other, allowed in needing if not allowed[index])
             groups[inactive] = groups.get(inactive, 0.0) + 1.0
         return groups
@@ -240,7 +240,7 @@ class Activity:
         return mask
 
     def _indices(self, axis: int, positions: Array) -> NDArray[np.int64]:
-        """Of the values at positions, (k,), of an axis."""
+        """(k,) value indices of an axis at positions (k, d)."""
         distinct, inverse = np.unique(positions, return_inverse=True)
         parent = self.by_name[self.axes[axis].name]
         bins = np.array([parent.bin(position) for position in distinct.tolist()], dtype=np.int64)

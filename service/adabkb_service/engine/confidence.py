@@ -1,9 +1,9 @@
 """The confidence width beta_t of the posterior, in four forms.
 
 The paper contradicts itself about the factor of the first term: 2 lambda^2 sqrt(.) in the theorem, 2 lambda sqrt(.) in
-the proof. BKB, from which the theorem descends, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` has BKB's
-factor, ``authors`` is what the authors' code computes, and ``igp`` is GP-ThreDS's width for the exact posterior. The
-fourth form is a constant.
+the proof. BKB, from which the theorem is derived, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` uses BKB's
+factor, ``authors`` reproduces the authors' code, and ``igp`` is GP-ThreDS's width for the exact posterior. The fourth
+form is a constant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Boxes that hold all feasible points: bisected again and again, without those that are proved to be infeasible.
+"""Cover all feasible points with boxes: bisect repeatedly, and drop boxes proved to be infeasible.
 
 Source: L. Jaulin, E. Walter, Set inversion via interval analysis, Automatica 29 (1993).
 """
@@ -15,26 +15,26 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 BOXES = 4096
-"""Of a cover, at most."""
+"""Most boxes of a cover."""
 BISECTIONS = 400
-"""Levels of a cover, at most."""
+"""Most bisection levels of a cover."""
 NARROWEST = 1e-9
-"""Width of a box that is not bisected any more."""
+"""Width below which a box is not bisected."""
 MOST_WORK = 100_000_000
 """Largest ``Cover.work``."""
 OVERHEAD = 500
-"""Boxes for which numpy's calls take as long as its arithmetic."""
+"""Number of boxes for which numpy's call overhead equals its arithmetic."""
 
 
 class Cover(NamedTuple):
-    """No boxes are left if and only if that proves that there is no feasible point."""
+    """A cover. It has no boxes if and only if it is proved that no point is feasible."""
 
     lows: Array
     """(b, d) lower corners."""
     highs: Array
     """(b, d) upper corners."""
     work: int
-    """The size of the constraints times the boxes, added up over the levels."""
+    """Size of the constraints times the number of boxes, summed over the levels."""
 
 
 def cover(
@@ -47,13 +47,13 @@ def cover(
     """The cover of a box.
 
     Args:
-        low: (d,) its lower corner.
-        high: (d,) its upper corner.
-        cuts: of corners of boxes, (k, d) each, gives (k, d) where to cut along each axis, and (k, d) widths: the widest
-            is cut, and none of width 0.
-        compared: of corners of boxes, (k, d) each, gives (k,) whether they may have feasible points, where False is a
-            proof, and (k,) whether all their points are feasible.
-        size: of the constraints: what ``compared`` costs for a box.
+        low: (d,) lower corner.
+        high: (d,) upper corner.
+        cuts: takes corners of boxes, (k, d) each, and returns (k, d) where to cut along each axis, and (k, d)
+            widths; the widest side is cut, and none of width 0.
+        compared: takes corners of boxes, (k, d) each, and returns (k,) whether they may contain feasible points
+            (False is a proof), and (k,) whether all their points are feasible.
+        size: of the constraints: the cost of ``compared`` per box.
     """
     lows, highs, work = low[None], high[None], 0
     for _ in range(BISECTIONS):

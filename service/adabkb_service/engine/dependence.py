@@ -1,4 +1,4 @@
-"""Whether the conditions of a space make sense; in words if they do not."""
+"""Validate the conditions of a space, with messages for users."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
 MOST_VALUES = 1000
-"""Of a parameter on which others depend."""
+"""Most values of a parent."""
 
 When = Mapping[str, Sequence[Value]]
-"""The conditions of one parameter: by the name of each parent, the values with which it is active."""
+"""The conditions of one parameter: name of each parent -> the values for which the parameter is active."""
 
-Fault = tuple[str, tuple[str | int, ...], str]
-"""The parameter, the place in its conditions, and what is wrong there."""
+ConditionProblem = tuple[str, tuple[str | int, ...], str]
+"""The parameter, the place in its conditions, and the message."""
 
 
 def conditions(whens: Mapping[str, When]) -> tuple[Condition, ...]:
-    """Conditions by parameter, in a row."""
+    """The conditions of all parameters in one tuple."""
     return tuple(
         Condition(name, parent, tuple(values)) for name, when in whens.items() for parent, values in when.items()
     )
 
 
-def faults(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> list[Fault]:
-    """What is wrong with conditions; empty if they make sense.
+def problems(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> list[ConditionProblem]:
+    """The errors in conditions; empty if they are valid.
 
-    A condition is at fault if its parent is none, is the parameter itself or has too many values; if the parent cannot
-    take one of the values; if conditions go round in a circle; or if they never hold together.
+    A condition is invalid if its parent does not exist, is the parameter itself or has too many values; if the parent
+    cannot have one of the values; if conditions are circular; or if they can never hold together.
 
     Args:
-        parameters: all of them, of distinct names.
-        whens: by name of a parameter, its conditions, if it has any.
+        parameters: all parameters, with distinct names.
+        whens: conditions by name, for the conditional parameters.
     """
     by_name = {each.name: each for each in parameters}
     return list(_of_values(by_name, whens)) or list(_circles(whens)) or list(_never_active(parameters, whens))
 
 
-def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
-    """Faults of single conditions."""
+def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
+    """Errors in single conditions."""
     for parameter, when in whens.items():
         for name, values in when.items():
             parent = by_name.get(name)
             if parent is None:
                 near = nearest(name, by_name)
                 known = listed(map(brief, sorted(by_name)), len(by_name))
-                meant = f"; did you mean {near}?" if near else ""
-                yield parameter, (name,), f"is not one of the parameters{meant} (known: {known})"
+                hint = f"; did you mean {near}?" if near else ""
+                yield parameter, (name,), f"is not one of the parameters{hint} (known: {known})"
             elif name == parameter:
                 yield parameter, (name,), "is the parameter itself; name another one, on which it depends"
             elif not isinstance(parent, Fixed) and (parent.count is None or parent.count > MOST_VALUES):
@@ -65,18 +65,18 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
                         yield parameter, (name, place), f"{problem}; list values that {brief(name)} takes"
 
 
-def _circles(whens: Mapping[str, When]) -> Iterator[Fault]:
-    """Parameters that depend on themselves by way of others: the first one of each circle."""
+def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
+    """Parameters that depend on themselves through others: the first one of each circle."""
     done: set[str] = set()
     for name in whens:
         if circle := _circle(name, whens, done):
             way = " needs ".join(map(brief, circle))
-            yield name, (), f"goes round in a circle ({way}); take one of these conditions away"
+            yield name, (), f"is circular ({way}); remove one of these conditions"
             done.update(circle)
 
 
 def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] | None:
-    """A way from a parameter to itself; None if there is none by way of parameters that are not done."""
+    """A path from a parameter to itself; None if no path avoids the parameters in ``done``."""
     ways = [[start]]
     seen: set[str] = set()
     while ways:
@@ -90,8 +90,8 @@ def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] 
     return None
 
 
-def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
-    """Parameters whose conditions, and those of their parents, exclude each other."""
+def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
+    """Parameters whose own and inherited conditions exclude each other."""
     axes = [each for each in parameters if not isinstance(each, Fixed)]
     for name, needs in needs_of(axes, conditions(whens)).items():
         for ancestor, values in needs.items():

@@ -1,4 +1,4 @@
-"""A space that was edited after points of it were stored: which of them are points of the space as it is now."""
+"""A space that was edited after points were stored: which of these belong to the current space."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from adabkb_service.engine.space import Fixed, Space
 
 @dataclass(frozen=True)
 class EditedSpace(Space):
-    """A space of which there are stored points of earlier versions."""
+    """A space with stored points of earlier versions."""
 
     defaults: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """By parameter: the value of the points that were stored without it."""
+    """Parameter -> value for points stored without it."""
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """As in ``Space``: defaults for what a point lacks, and None if it is no point of this version."""
+        """As in ``Space``: fills in defaults, and returns None for a point outside this version."""
         point = self.completed(parameters)
         if self.problems(point) or not self.admits(point):
             return None
@@ -27,7 +27,7 @@ class EditedSpace(Space):
         return {each.name: values[each.name] for each in self.parameters if each.name in values}
 
     def completed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """A point with the defaults of the active parameters that it lacks; an ancestor first, since it decides whether
+        """A point with defaults for the active parameters that it lacks, ancestors first, since they decide whether
         others are active."""
         point = dict(parameters)
         while lacking := [name for name in self.defaults.keys() - point.keys() if self.is_active(name, point)]:

@@ -1,4 +1,4 @@
-"""Whether constraints make sense for a space, and leave points of it; in words if they do not."""
+"""Validate constraints, and check that they leave feasible points, with messages for users."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from operator import itemgetter
 
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.constraints.constraint import Constraint
-from adabkb_service.engine.constraints.grammar import Fault
+from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.feasible import TRIED, Feasible
 from adabkb_service.engine.magnitudes import is_numeric
-from adabkb_service.engine.memberships import misfit, without_numbers
+from adabkb_service.engine.memberships import incompatibility, without_numbers
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
 
 CONFLICT_WORK = 200_000_000
-"""Beyond this, as ``Feasible.work`` counts it, constraints are named together of which some could be left out."""
+"""Limit of ``Feasible.work`` for finding a minimal set of conflicting constraints; beyond it, the set may not be
+minimal."""
 
 
-def faults(
+def problems(
     texts: Sequence[str], parameters: Iterable[Axis | Fixed], mixtures: tuple[Mixture, ...] = ()
 ) -> dict[int, str]:
-    """What is wrong with constraints, by their numbers; empty if a feasible point is found.
+    """The errors in constraints, by index; empty if a feasible point is found.
 
-    Constraints that are wrong by themselves come first. If there are none but no feasible point is found, each of those
-    that exclude all points together is at fault; without any one of them there are feasible points.
+    Errors in single constraints come first. Without any, if no feasible point is found, all constraints of a minimal
+    conflicting set are reported: without any one of them there are feasible points.
     """
     known = tuple(parameters)
     space = Space(known, tuple(map(Constraint, texts)), mixtures=mixtures)
@@ -38,21 +39,22 @@ def faults(
 def incompatible(
     texts: Sequence[str], parameters: Iterable[Axis | Fixed], *, has_all_values: bool = True
 ) -> dict[int, str]:
-    """What is wrong with each constraint by itself, by their numbers.
+    """The errors in each constraint by itself, by index.
 
     Args:
         texts: of the constraints.
         parameters: of the space.
-        has_all_values: whether the space has to have all values that they name. An edited one may have them no more.
+        has_all_values: whether the parameters must have all the values that constraints name; an edited space may have
+            lost some.
     """
     by_name = {each.name: each for each in parameters}
-    found = ((index, _fault(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
-    return {index: fault for index, fault in found if fault}
+    found = ((index, _problem(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
+    return {index: problem for index, problem in found if problem}
 
 
 def exclusions(space: Space) -> dict[int, str]:
-    """What is wrong with the constraints of a space together, by their numbers; empty if a feasible point is found.
-    It may take some seconds of a processor."""
+    """The errors in the constraints of a space together, by index; empty if a feasible point is found. May take some
+    seconds of processor time."""
     whole = Slice(space, {}).feasible
     indices = None if whole is None else conflict(whole)
     if whole is None or indices is None:
@@ -62,8 +64,8 @@ def exclusions(space: Space) -> dict[int, str]:
 
 @lru_cache(32)
 def conflict(feasible: Feasible) -> tuple[int, ...] | None:
-    """Constraints, by their numbers, for which no feasible point is found though there is one without any one of them;
-    None if a point is found that satisfies all. Long constraints may be more than that needs."""
+    """Indices of conflicting constraints, for which no feasible point is found although there is one without any one of
+    them; None if a point satisfies all. Not minimal if the constraints are long."""
     if len(feasible.anchors):
         return None
     needed, work = list(range(len(feasible.space.constraints))), 0
@@ -84,53 +86,53 @@ def _is_proved(feasible: Feasible, indices: tuple[int, ...]) -> bool:
 
 
 def _only(feasible: Feasible, indices: list[int]) -> Feasible:
-    """With some of the constraints only."""
+    """The same slice with only some of the constraints."""
     constraints = tuple(feasible.space.constraints[index] for index in indices)
     return replace(feasible, space=replace(feasible.space, constraints=constraints))
 
 
-def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
-    """What is wrong with a constraint by itself."""
+def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
+    """The error in a constraint by itself; None if it is valid."""
     try:
         for name, column in sorted(constraint.numbers.items(), key=itemgetter(1)):
             if name not in known:
-                raise Fault(column, _unknown(name, known, is_quoted=constraint.text[column - 1] in "\"'"))
+                raise ConstraintError(column, _unknown(name, known, is_quoted=constraint.text[column - 1] in "\"'"))
             if not is_numeric(known[name]):
-                raise Fault(column, without_numbers(known[name]))
+                raise ConstraintError(column, without_numbers(known[name]))
         for each in constraint.memberships:
             if each.name not in known:
                 swapped = next((value for value in each.values if isinstance(value, str) and value in known), None)
-                raise Fault(constraint.column(each.offset), _unknown(each.name, known, swapped))
-            if found := misfit(known[each.name], each, has_all_values=has_all_values):
+                raise ConstraintError(constraint.column(each.offset), _unknown(each.name, known, swapped))
+            if found := incompatibility(known[each.name], each, has_all_values=has_all_values):
                 offset, sentence = found
-                raise Fault(constraint.column(offset), sentence)
-    except Fault as fault:
-        return str(fault)
+                raise ConstraintError(constraint.column(offset), sentence)
+    except ConstraintError as error:
+        return str(error)
     if all(isinstance(known[name], Fixed) for name in constraint.names):
         return "names no parameter that varies"
     return None
 
 
 def _unknown(name: str, known: Iterable[str], swapped: str | None = None, *, is_quoted: bool = False) -> str:
-    """What is wrong with a name.
+    """The message for an unknown name.
 
     Args:
         name: of no parameter.
-        known: the names of all parameters.
-        swapped: a parameter that is in the place of a value.
-        is_quoted: whether the name is in quotes, where only numbers can be.
+        known: names of all parameters.
+        swapped: a parameter in the place of a value.
+        is_quoted: whether the name is in quotes, where only numbers are allowed.
     """
     names = sorted(known)
     near = nearest(name, names)
     if swapped is not None:
-        meant = f"; write the parameter {brief(swapped)!r} first, and a text in quotes"
+        hint = f"; write the parameter {brief(swapped)!r} first, and a text in quotes"
     elif near is not None:
-        meant = f"; did you mean {near}?"
+        hint = f"; did you mean {near}?"
     elif is_quoted and _is_number(name):
-        meant = "; leave out the quotes of a number"
+        hint = "; leave out the quotes of a number"
     else:
-        meant = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
-    return f"{brief(name)!r} is not a parameter{meant} (known: {listed(map(brief, names), len(names))})"
+        hint = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
+    return f"{brief(name)!r} is not a parameter{hint} (known: {listed(map(brief, names), len(names))})"
 
 
 def _is_number(text: str) -> bool:
@@ -142,7 +144,7 @@ def _is_number(text: str) -> bool:
 
 
 def _excluding(indices: Sequence[int], *, proved: bool) -> str:
-    """What is wrong with constraints together."""
+    """The message for conflicting constraints."""
     if len(indices) == 1:
         which, remedy = "this constraint", "relax it"
     else:

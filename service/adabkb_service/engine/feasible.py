@@ -1,7 +1,7 @@
-"""The feasible points of a slice of the space: those that satisfy all constraints, and are of its mixtures.
+"""The feasible points of a slice of the space: those that satisfy all constraints and mixtures.
 
-Interval arithmetic covers them with boxes. Random feasible points come from these boxes by rejection; where few of
-them are feasible, from a hit-and-run walk.
+Interval arithmetic covers them with boxes. Random feasible points are drawn from these boxes by rejection or, if few
+points are feasible, by a hit-and-run walk.
 
 Source: R. L. Smith, Operations Research 32 (1984), hit-and-run.
 """
@@ -30,27 +30,27 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TRIED = 65_536
-"""Points that are looked at, at most, for feasible ones; ..."""
+"""Most points examined to find feasible ones; ..."""
 AT_ONCE = 4096
-"""... so many at a time."""
+"""... and the number examined at a time."""
 ANCHORS = 256
-"""Feasible points that are kept."""
+"""Number of feasible points kept."""
 WALKS, SHRINKS = 3, 24
-"""Steps of a hit-and-run walk, and attempts for each."""
+"""Steps of a hit-and-run walk, and attempts per step."""
 MIXING = 10
-"""Walks from few known points, one after the other."""
+"""Consecutive walks when few feasible points are known."""
 LISTED = 2**17
-"""Points of a finite slice up to which all are looked at."""
+"""Size of a finite slice up to which all points are examined."""
 EXACTLY = 4096
-"""Points of a finite slice up to which they are looked at exactly, not only up to rounding; ..."""
+"""Number of points of a finite slice up to which they are checked exactly instead of up to rounding; ..."""
 EXACT_WORK = 2_000_000
-"""... and the largest number of points that are looked at exactly, times the size of the constraints."""
+"""... and limit on the number of exact checks, times the size of the constraints."""
 SALT = 1 << 60
-"""Keeps random numbers apart from those of the search, which has the same seeds and steps, ..."""
+"""Separates the random numbers from those of the search, which has the same seeds and steps, ..."""
 SALT_OF_MIXTURES = 1 << 61
 """... and those of mixtures from both."""
 SECTIONS = 16
-"""Of a way to the boundary that are looked at together."""
+"""Sections of a segment to the boundary that are evaluated together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +59,20 @@ class Feasible:
 
     space: Space
     fixed: Mapping[str, Value]
-    """Values by the names of axes."""
+    """Axis name -> value."""
     free: Bools
     """(d,) axes that are not fixed."""
     coordinates: Array
-    """(d,) of the fixed axes."""
+    """(d,) positions of the fixed axes."""
 
     def admits(self, point: Array) -> bool:
-        """Whether a point (d,) satisfies the constraints, exactly: by the parameters that are handed out for it."""
+        """Whether a point (d,) satisfies the constraints exactly, that is, with the parameters handed out for it."""
         parameters = {**self.space.decode(point), **self.fixed}
         return self.space.admits(parameters)
 
     @cached_property
     def mixtures(self) -> tuple[Simplex, ...]:
-        """Of the space, with the shares that are fixed."""
+        """The mixtures of the space, with the fixed shares."""
         return tuple(simplex(self.space, each, self.fixed) for each in self.space.mixtures)
 
     def moved(self, positions: Array) -> Array:
@@ -83,7 +83,7 @@ class Feasible:
         return self.space.with_inactive_at_rest(found)
 
     def mask(self, positions: Array) -> Bools:
-        """(k,) which positions (k, d) satisfy the constraints, up to rounding."""
+        """(k,) whether positions (k, d) satisfy the constraints, up to rounding."""
         columns = self._columns(positions)
         found = np.ones(len(positions), dtype=np.bool_)
         for constraint in self.space.constraints:
@@ -93,15 +93,15 @@ class Feasible:
         return found
 
     def slack(self, positions: Array) -> Array:
-        """(k, m) by how much positions (k, d) satisfy each of the m constraints that compare numbers; negative where
-        they do not, infinite where choices decide."""
+        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative if violated, infinite if
+        choices decide."""
         columns, found = self._columns(positions), np.empty((len(positions), len(self._of_numbers)))
         for column, constraint in enumerate(self._of_numbers):
             found[:, column] = constraint.slack(columns)
         return found
 
     def may_hold(self, lows: Array, highs: Array) -> Bools:
-        """(k,) whether boxes with these corners, (k, d) each, may have feasible points; False is a proof."""
+        """(k,) whether boxes with these corners, (k, d) each, may contain feasible points; False is a proof."""
         extents = self._extents(lows, highs)
         found = np.ones(len(lows), dtype=np.bool_)
         for constraint in self.space.constraints:
@@ -111,7 +111,7 @@ class Feasible:
         return found
 
     def exact(self, position: Array) -> Array:
-        """The point (d,) that a position stands for."""
+        """The exact point (d,) that a position represents."""
         found: Array = np.where(self.free, self.space.snap(position[None])[0], self.coordinates)
         for mixture in self.mixtures:
             shares = mixture.exact(mixture.projected(mixture.values(found[None]))[0])
@@ -120,15 +120,15 @@ class Feasible:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is proved that there is no feasible point."""
+        """Whether it is proved that no point is feasible."""
         if any(mixture.is_empty for mixture in self.mixtures):
             return True
         return not len(self.points if self.is_listed else self.cover.lows)
 
     @cached_property
     def work(self) -> int:
-        """What it costs to look for anchors, as ``Cover.work`` counts it. A point costs as
-        much as an eighth of a box, an exact one as 25 boxes."""
+        """Cost of finding anchors, in the units of ``Cover.work``. A point costs an eighth of a box, an exact check 25
+        boxes."""
         if self.is_listed:
             return self.size * LISTED // 8
         _, exactly = self._drawn
@@ -136,20 +136,20 @@ class Feasible:
 
     @cached_property
     def scales(self) -> Array:
-        """(m,) the usual magnitude of each slack, where it is finite."""
+        """(m,) typical magnitude of each slack, over its finite values."""
         found = np.abs(self.slack(self.anchors))
         largest = np.where(np.isfinite(found), found, 0.0).max(axis=0)
         return np.where(largest > 0.0, largest, 1.0)
 
     @cached_property
     def is_listed(self) -> bool:
-        """Whether there are so few points that all are looked at."""
+        """Whether there are so few points that all are examined."""
         axes = [axis for axis, is_free in zip(self.space.axes, self.free, strict=True) if is_free]
         return math.prod(math.inf if axis.count is None else float(axis.count) for axis in axes) <= LISTED
 
     @cached_property
     def points(self) -> Array:
-        """(size, d) all of them, if they are listed."""
+        """All points, (size, d), if they are listed."""
         listed = []
         for axis, is_free, coordinate in zip(self.space.axes, self.free, self.coordinates, strict=True):
             if is_free:
@@ -167,13 +167,13 @@ class Feasible:
 
     @cached_property
     def cover(self) -> Cover:
-        """Boxes that hold all feasible points."""
+        """Boxes that contain all feasible points."""
         low, high = np.where(self.free, 0.0, self.coordinates), np.where(self.free, 1.0, self.coordinates)
         return cover(low, high, self._cuts, self._compared, self.size)
 
     @cached_property
     def anchors(self) -> Array:
-        """(a, d) feasible points, exactly, about ``ANCHORS`` of them. None if none was found."""
+        """(a, d) exactly feasible points, about ``ANCHORS`` of them; empty if none was found."""
         if any(mixture.is_empty for mixture in self.mixtures):
             return np.zeros((0, self.space.dimension))
         if self.is_listed:
@@ -193,7 +193,7 @@ class Feasible:
 
     @cached_property
     def _drawn(self) -> tuple[Array, int]:
-        """(a, d) random feasible points of the cover, at most ``ANCHORS``; and how many were looked at exactly."""
+        """(a, d) random feasible points of the cover, at most ``ANCHORS``, and the number of exact checks."""
         found, exactly = np.zeros((0, self.space.dimension)), 0
         at_once = AT_ONCE if self.space.constraints else ANCHORS
         for step in range(TRIED // AT_ONCE if len(self.cover.lows) else 0):
@@ -206,15 +206,15 @@ class Feasible:
 
     @property
     def _most_exactly(self) -> int:
-        """How many points may be looked at exactly."""
+        """Most points that may be checked exactly."""
         return EXACT_WORK // self.size
 
     def sample(self, draw: tuple[int, int], count: int) -> Array:
-        """Random positions (count, d) that are feasible up to rounding; there must be anchors.
+        """Random positions (count, d), feasible up to rounding. Requires anchors.
 
         Args:
             draw: (seed, step) of the random numbers.
-            count: how many.
+            count: number of positions.
         """
         found = self._scattered(draw, 2 * count)
         found = found[self.mask(found)][:count]
@@ -231,8 +231,8 @@ class Feasible:
         return next((point for point in found if self.admits(point)), self.anchors[0])
 
     def pulled(self, inside: Array, outside: Array, rounds: int) -> Array:
-        """Where the ways from feasible positions, (d,) or (k, d), to others, (k, d), first leave the feasible points:
-        the last feasible positions before that, (k, d), to a share ``SECTIONS ** -rounds`` of the way."""
+        """The last feasible positions, (k, d), on the segments from feasible positions, (d,) or (k, d), to others, (k,
+        d), before these first leave the feasible set; accurate to ``SECTIONS ** -rounds`` of the segment."""
         inside, way = np.broadcast_to(inside, outside.shape), outside - inside
         low, width = np.zeros(len(way)), np.ones(len(way))
         for _ in range(rounds):
@@ -245,16 +245,16 @@ class Feasible:
         return self.moved(inside + low[:, None] * way)
 
     def _candidates(self, positions: Array) -> Array:
-        """Those of positions (k, d) that are feasible up to rounding; enough of them."""
+        """Enough of the positions (k, d) that are feasible up to rounding."""
         return positions[self.mask(positions)][: 2 * ANCHORS]
 
     def _admitted(self, positions: Array) -> Array:
-        """The points, (a, d), of positions (k, d) that are feasible, exactly."""
+        """The exactly feasible points, (a, d), of positions (k, d)."""
         found = [self.exact(position) for position in positions]
         return np.array([point for point in found if self.admits(point)]).reshape(-1, self.space.dimension)
 
     def _scattered(self, draw: tuple[int, int], count: int) -> Array:
-        """Random positions, (count, d), of the cover."""
+        """Random positions of the cover, (count, d)."""
         lows, highs, _ = self.cover
         d = self.space.dimension
         draws = uniforms(draw[0] ^ SALT, draw[1], count * (d + 1)).reshape(count, d + 1)
@@ -268,8 +268,8 @@ class Feasible:
         return self.space.with_inactive_at_rest(found)
 
     def _walked(self, positions: Array, draw: tuple[int, int]) -> Array:
-        """Hit-and-run walks from feasible positions (k, d): along a random line, to a random position of the cube, or
-        nearer by if that is infeasible."""
+        """Hit-and-run walks from feasible positions (k, d): along a random line to a random position in the cube, or to
+        a nearer one if that is infeasible."""
         k, d = positions.shape
         draws = uniforms(draw[0] ^ SALT, draw[1], k * (1 + WALKS * (2 * d + SHRINKS)))[k:]
         for step in draws.reshape(WALKS, k, 2 * d + SHRINKS):
@@ -301,7 +301,7 @@ class Feasible:
         return found
 
     def _cuts(self, lows: Array, highs: Array) -> tuple[Array, Array]:
-        """(k, d) where to cut boxes along each axis, and (k, d) their widths, 0 where they are not to be cut."""
+        """(k, d) where to cut boxes along each axis, and (k, d) their widths; 0 along axes that are not cut."""
         places, widths = (lows + highs) / 2.0, highs - lows
         widths = np.where(widths > self._smallest, widths, 0.0)
         for axis, k in self._compared_with_values:
@@ -312,7 +312,7 @@ class Feasible:
 
     @cached_property
     def _smallest(self) -> Array:
-        """(d,) widths up to which boxes are not cut."""
+        """(d,) widths below which boxes are not cut."""
         found = np.full(self.space.dimension, np.inf)
         for k in self._named.values():
             count = self.space.axes[k].count
@@ -323,13 +323,14 @@ class Feasible:
 
     @cached_property
     def _compared_with_values(self) -> list[tuple[DiscreteAxis, int]]:
-        """The axes that constraints compare with values, and their numbers. They are cut between values."""
+        """The axes that constraints compare with values, and their indices. They are cut between values."""
         names = {each.name for constraint in self.space.constraints for each in constraint.memberships}
         axes = ((axis, k) for k, axis in enumerate(self.space.axes) if axis.name in names)
         return [(axis, k) for axis, k in axes if not isinstance(axis, FloatAxis)]
 
     def _compared(self, lows: Array, highs: Array) -> tuple[Bools, Bools]:
-        """(k,) each: whether boxes may have feasible points, where False is a proof; and whether all theirs are."""
+        """(k,) each: whether boxes may contain feasible points (False is a proof), and whether all their points are
+        feasible."""
         extents = self._extents(lows, highs)
         may, surely = np.ones((2, len(lows)), dtype=np.bool_)
         for constraint in self.space.constraints:
@@ -341,33 +342,33 @@ class Feasible:
         return may, surely
 
     def _columns(self, positions: Array) -> dict[str, AxisColumn]:
-        """The named parameters at positions (k, d), by name."""
+        """Name -> column of the parameters in constraints, at positions (k, d)."""
         varying = {name: AxisColumn(self.space.axes[k], positions[:, k]) for name, k in self._named.items()}
         return {**{axis.name: AxisColumn(axis, np.zeros(1)) for axis in self._constants}, **varying}
 
     def _extents(self, lows: Array, highs: Array) -> dict[str, AxisExtent]:
-        """The named parameters over boxes, by name."""
+        """Name -> extent of the parameters in constraints, over boxes."""
         varying = {name: AxisExtent(self.space.axes[k], lows[:, k], highs[:, k]) for name, k in self._named.items()}
         return {**{axis.name: AxisExtent(axis, np.zeros(1), np.zeros(1)) for axis in self._constants}, **varying}
 
     @cached_property
     def size(self) -> int:
-        """The number of values and operations in the constraints, and of shares."""
+        """Number of values and operations in the constraints, and of shares."""
         shares = sum(len(mixture.names) for mixture in self.space.mixtures)
         return sum(constraint.size for constraint in self.space.constraints) + shares
 
     @cached_property
     def _of_numbers(self) -> list[Constraint]:
-        """The constraints that compare numbers. The others hold or not, and nothing says by how much."""
+        """The numeric constraints; the others have no slack."""
         return [constraint for constraint in self.space.constraints if constraint.numbers]
 
     @cached_property
     def _named(self) -> dict[str, int]:
-        """The axes that constraints name."""
+        """Axes named in constraints -> their index."""
         named = {name for constraint in self.space.constraints for name in constraint.names}
         return {axis.name: k for k, axis in enumerate(self.space.axes) if axis.name in named}
 
     @cached_property
     def _constants(self) -> list[ChoiceAxis]:
-        """The parameters of one value, as axes."""
+        """The constant parameters, as axes."""
         return [axis_of_one(each) for each in self.space.parameters if isinstance(each, Fixed)]

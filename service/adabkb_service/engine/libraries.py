@@ -1,4 +1,4 @@
-"""Which libraries compute: others may round otherwise, and so learn otherwise."""
+"""The numerical libraries in use. Others may round differently, and so learn differently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 
 @cache
 def libraries() -> dict[str, str]:
-    """Those of this process by name, with their versions; of linear algebra also for which kind of processor."""
+    """Name -> version of this process' numerical libraries; linear algebra with its processor architecture."""
     blas = {" ".join(map(str, _named(each))) for each in threadpool_info() if each["user_api"] == "blas"}
     return {"numpy": np.__version__, "scipy": scipy.__version__, "blas": ", ".join(sorted(blas))}
 

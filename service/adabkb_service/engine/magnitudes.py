@@ -1,7 +1,7 @@
-"""Positions on an axis as numbers in the user's units, many at once.
+"""Positions on an axis as numbers in the user's units, vectorised.
 
-They are what ``decode`` gives, up to its rounding: the values of a listed axis exactly, others within 1e-12 of the
-range.
+They equal the results of ``decode`` up to its rounding: exactly for the values of a listed axis, others within 1e-12 of
+the range.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 QUARTER = 0.25
 LISTED = 4096
-"""Values of a discrete axis up to which they are listed."""
+"""Number of values of a discrete axis up to which they are listed."""
 
 
 def is_numeric(parameter: Axis | Fixed) -> bool:
@@ -34,7 +34,7 @@ def is_numeric(parameter: Axis | Fixed) -> bool:
 
 
 def magnitudes(axis: Axis, positions: Array) -> Array:
-    """The numbers at positions (k,) of an axis of numbers, (k,)."""
+    """The numbers, (k,), at positions (k,) of a numeric axis."""
     if isinstance(axis, FloatAxis):
         low, high = axis.raw_bounds
         raw = low * (1.0 - positions) + high * positions
@@ -50,7 +50,7 @@ def magnitudes(axis: Axis, positions: Array) -> Array:
 
 
 def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
-    """The least and the largest number between positions (k,) and (k,) of an axis, (k,) each."""
+    """The smallest and the largest number, (k,) each, between positions (k,) and (k,) of an axis."""
     if not isinstance(axis, ChoiceAxis):
         return magnitudes(axis, lows), magnitudes(axis, highs)
     numbers = _numbers(axis)
@@ -59,7 +59,7 @@ def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
 
 
 def moved_to_values(axis: Axis, positions: Array) -> Array:
-    """Positions (k,) moved to those of the values in whose bins they are, if the axis is listed."""
+    """Positions (k,), moved to the positions of their values if the axis is listed."""
     if isinstance(axis, FloatAxis) or axis.count > LISTED:
         return positions
     found: Array = _positions(axis)[bins(axis, positions)]
@@ -67,13 +67,14 @@ def moved_to_values(axis: Axis, positions: Array) -> Array:
 
 
 def bins(axis: DiscreteAxis, positions: Array) -> Ints:
-    """(k,) as ``bin`` of the axis, at positions (k,)."""
+    """(k,) bins at positions (k,): a vectorised ``bin`` of the axis."""
     return _clipped(axis, np.floor(_widths(axis, positions)))
 
 
 def bins_between(axis: DiscreteAxis, lows: Array, highs: Array) -> tuple[Ints, Ints]:
-    """(k,) each: the first and the last bin whose values may be in intervals of positions, (k,) and (k,). Values lie in
-    the middles of their bins, so less than a ``QUARTER`` of a bin has none; an interval has one bin at least."""
+    """(k,) each: the first and the last bin whose values may lie in intervals of positions, (k,) and (k,). Values lie
+    in the middle of their bins, so an interval that covers less than a ``QUARTER`` of a bin does not reach its value;
+    an interval has at least one bin."""
     first = _clipped(axis, np.floor(_widths(axis, lows) + QUARTER))
     return first, np.maximum(first, _clipped(axis, np.ceil(_widths(axis, highs) - QUARTER) - 1.0))
 
@@ -89,7 +90,7 @@ def beginning(axis: DiscreteAxis, indices: Ints) -> Array:
 
 
 def _widths(axis: DiscreteAxis, positions: Array) -> Array:
-    """(k,) how many bins lie below positions (k,)."""
+    """(k,) number of bins below positions (k,)."""
     if not isinstance(axis, IntAxis):
         return positions * axis.count
     low, high = axis.raw_bounds

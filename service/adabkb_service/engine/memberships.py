@@ -1,6 +1,6 @@
-"""What is wrong with comparing a parameter with values, in words: it has no such value, or none that can be compared.
+"""Messages for comparisons of a parameter with values: it lacks such a value, or cannot be compared with values.
 
-The names and values in the sentences are as they are written in a constraint.
+Names and values in the messages are as written in the constraint.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
 
-def misfit(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
-    """The offset of what does not fit a parameter in the text, and what is wrong; None if all fits.
+def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
+    """Offset of the incompatible part of a membership in the text, and the message; None if it is valid.
 
     Args:
         parameter: of the membership.
         membership: the values it is compared with.
-        has_all_values: whether the parameter has to have all of them.
+        has_all_values: whether the parameter must have all of the values.
     """
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
     if membership.is_bare and not _is_truth(axis):
@@ -41,9 +41,9 @@ def misfit(parameter: Axis | Fixed, membership: Membership, *, has_all_values: b
 
 
 def without_numbers(parameter: Axis | Fixed) -> str:
-    """Why a parameter that is not of numbers cannot be more or less than something."""
+    """The message for a parameter without numeric values in an inequality."""
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
-    return f"{brief(axis.name)!r} has values that are no numbers; use == or in, such as {_example(axis)}"
+    return f"{brief(axis.name)!r} has values that are not numbers; use == or in, such as {_example(axis)}"
 
 
 def _is_truth(axis: Axis) -> bool:
@@ -52,7 +52,7 @@ def _is_truth(axis: Axis) -> bool:
 
 
 def _example(axis: Axis) -> str:
-    """A comparison of a parameter with a value that it has."""
+    """A comparison of a parameter with one of its values."""
     name = axis.name if axis.name.isidentifier() else reprlib.repr(axis.name)
     if isinstance(axis, FloatAxis):
         return f"{name} <= {axis.high:g}"
@@ -60,25 +60,25 @@ def _example(axis: Axis) -> str:
 
 
 def _unknown(axis: Axis, value: Value) -> str:
-    """What is wrong with a value that a parameter does not have."""
+    """The message for a value that a parameter does not have."""
     assert not isinstance(axis, FloatAxis), "a real number is not compared with values"
     found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
     if isinstance(axis, ChoiceAxis):
         known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
-        return f"{found}{_meant(axis.choices, value)} (there are {known})"
+        return f"{found}{_hint(axis.choices, value)} (there are {known})"
     if isinstance(value, str):
         return f"{found}, which has numbers; leave out the quotes"
     return f"{found}: {_why(axis, value)}"
 
 
 def _why(axis: DiscreteAxis, value: Value) -> str:
-    """Why a number is none of an axis."""
+    """The reason why an axis does not have a number."""
     problem = axis.problem(value)
     return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
 
 
-def _meant(choices: Sequence[Value], value: Value) -> str:
-    """A choice that somebody may have meant, or what to do with the quotes."""
+def _hint(choices: Sequence[Value], value: Value) -> str:
+    """A suggested choice, or advice about the quotes."""
     as_text = {str(choice): choice for choice in choices if not isinstance(choice, str)}
     if isinstance(value, list):
         return "; compare with a list by in" if all(each in choices for each in value) else ""

@@ -1,4 +1,4 @@
-"""Metrics beside the objective: what each result measures too, and the bounds that some of them have to keep."""
+"""Metrics besides the objective: further measurements of each result, some of them with bounds."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 FEASIBLE = 0.95
-"""Probability with which a recommended point has to keep the bounds, by default."""
+"""Default probability with which a recommended point must satisfy the bounds."""
 
 
 class Measured(NamedTuple):
-    """What a result says of a metric, with the metric's sign (``Metric.sign``)."""
+    """The value of a metric in a result, multiplied by the metric's sign (``Metric.sign``)."""
 
     value: float
     error: float
-    """Its standard error; 0 if unknown."""
+    """Standard error of the value; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric, with its bounds in its own units; without any, it is recorded and predicted only."""
+    """A metric, with bounds in its units; without bounds, it is only recorded and predicted."""
 
     name: str
     lower: float = -math.inf
     upper: float = math.inf
     is_cost: bool = False
-    """Whether it is what an evaluation costs: positive."""
+    """Whether it is the cost of an evaluation, which is positive."""
     goal: float = 0.0
-    """Of an objective among several: +1 to maximise it, -1 to minimise it; 0 of all other metrics."""
+    """For one of several objectives: +1 to maximise it, -1 to minimise it; 0 for all other metrics."""
     reference: float | None = None
-    """Of an objective: the value that a point has to be better than, to count in the hypervolume; None to learn it."""
+    """For an objective: the value that a point must exceed to count in the hypervolume; None to learn it."""
 
     @property
     def is_bounded(self) -> bool:
@@ -39,7 +39,7 @@ class Metric:
 
     @property
     def sign(self) -> float:
-        """What the engine multiplies it by, so that larger values are better: -1 with an upper bound alone."""
+        """Factor that makes larger values better: -1 if there is only an upper bound."""
         if self.goal:
             return self.goal
         return -1.0 if math.isfinite(self.upper) and not math.isfinite(self.lower) else 1.0
@@ -50,11 +50,11 @@ class Metric:
         return (self.lower, self.upper) if self.sign > 0.0 else (-self.upper, -self.lower)
 
     def violation(self, value: float) -> float:
-        """How far a value is beyond a bound; 0 within both."""
+        """Distance of a value beyond a bound; 0 within both."""
         return max(self.lower - value, value - self.upper, 0.0)
 
     def relative_violation(self, value: float) -> float:
-        """The violation as a share of the bound, so that those of several metrics can be added; of a bound 0, the
-        violation itself."""
+        """The violation as a share of the bound, so that violations of several metrics can be added; for a bound of 0,
+        the violation itself."""
         bound = self.lower if value < self.lower else self.upper
         return self.violation(value) / (abs(bound) or 1.0) if math.isfinite(bound) else 0.0

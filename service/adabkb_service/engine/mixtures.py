@@ -1,7 +1,7 @@
-"""Mixtures: parameters that are the shares of a whole, such as the components of a formula.
+"""Mixtures: parameters that are shares of a whole, such as the components of a formula.
 
-A share is 0 where its component is absent. The rule is checked with a tolerance, since shares that were weighed, or
-computed in floating point, sum to the total up to rounding only.
+The share of an absent component is 0. The check has a tolerance, since shares that were weighed or computed sum to the
+total only up to rounding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 from adabkb_service.engine.wording import brief, listed
 
 TOLERANCE = 1e-6
-"""Of the total: how far a sum may be from it and a share below the least one, and up to which a share counts as 0."""
+"""As a share of the total: allowed deviation of a sum, allowed shortfall of a share, and largest share that counts as
+0."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,12 @@ class Mixture:
     """Parameters whose values sum to a total."""
 
     names: tuple[str, ...]
-    """Of the shares, each a float with a lower bound of 0 or more."""
+    """Names of the shares, each a float with a lower bound of 0 or more."""
     total: float = 1.0
     at_most: int | None = None
-    """How many shares may be above 0; None: all of them."""
+    """Most shares above 0; None for all of them."""
     least: float = 0.0
-    """What a share is at least unless it is 0."""
+    """Smallest share that is not 0."""
 
     @property
     def slack(self) -> float:
@@ -36,11 +37,11 @@ class Mixture:
 
     @property
     def is_convex(self) -> bool:
-        """Whether all points between two mixtures are mixtures, too."""
+        """Whether all points between two mixtures are mixtures."""
         return self.least <= 0.0 and (self.at_most is None or self.at_most >= len(self.names))
 
-    def fault(self, parameters: Mapping[str, Any]) -> str | None:
-        """What is wrong with a point that has all shares; None if it is a mixture."""
+    def problem(self, parameters: Mapping[str, Any]) -> str | None:
+        """The error message for a point with all shares; None if it is a mixture."""
         shares = {name: float(parameters[name]) for name in self.names}
         present = [name for name, share in shares.items() if share > self.slack]
         total = math.fsum(shares.values())

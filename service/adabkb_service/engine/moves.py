@@ -1,4 +1,4 @@
-"""What the methods of a policy return: a point to evaluate, or the state after a result; and the changed cells."""
+"""Results of a policy's methods: a point to evaluate, or the state after a result, with the changed cells."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ S = TypeVar("S")
 
 
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat"]
-"""What a suggestion is for: ``start``, too little is known yet to learn from; ``search``, a better point; ``polish``,
-to improve on the best point in its neighbourhood, by the search or by a local model; ``explore``, where the model knows
-little; ``restart``, to look elsewhere because the search has stalled."""
+"""Purpose of a suggestion: ``start``, too little is known to learn from; ``search``, a better point; ``polish``, to
+improve the best point locally, by the search or by a local model; ``explore``, where the model knows little;
+``restart``, elsewhere because the search has stalled; ``repeat``, a point whose result is doubted."""
 Cells = dict[str, str]
-"""The cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
+"""Cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,15 @@ class Suggestion(Generic[S]):
     point: Array
     """(d,) position in the unit cube."""
     cell: str | None
-    """Key of the cell whose centroid it is; None if there is no tree, or no leaf is left and the incumbent is
-    repeated."""
+    """Key of the cell with this centroid; None without a tree, or if no leaf is left and the incumbent is repeated."""
     depth: int
     """Depth of that cell; 0 without one."""
     cells: Cells
     capped: bool
-    """Whether the refinement ended at a limit on its steps, and not by its own rule."""
+    """Whether the refinement reached a limit on its steps."""
     phase: Phase = "search"
     trust: tuple[float, ...] = ()
-    """In each older study that the search begins from; empty if none counts."""
+    """Weight of each older study that the search begins from; empty if none counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is known of an older study: some of its points and what came out there, in the space of a new one."""
+"""Results of an older study, in the space of a new one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class Older:
     """Results of an older study, n of them, along s axes of the new study's space."""
 
     study: str
-    """Its id."""
+    """Id of the older study."""
     axes: tuple[int, ...]
-    """(s,) of the new study's axes, those that both have."""
+    """(s,) shared axes, as indices in the new study."""
     positions: tuple[tuple[float, ...], ...]
     """(n, s) in the unit cube of the new space."""
     outputs: tuple[float, ...]

@@ -1,7 +1,7 @@
-"""The interface between the service and the systems, which decide where to evaluate.
+"""The interface between the service and the systems that decide where to evaluate.
 
-A system is a subclass of ``Policy``; a study's definition names it. States are immutable values whose contents only the
-system itself knows. Positions are in the unit cube, and larger results are better.
+A system is a subclass of ``Policy``; a study's definition names it. States are immutable, and opaque outside the
+system. Positions are in the unit cube, and larger results are better.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ S = TypeVar("S")
 
 
 class Policy(ABC, Generic[C, S]):
-    """A system whose configurations are of type C and whose states are of type S."""
+    """A system with configurations of type C and states of type S."""
 
     @abstractmethod
     def start(self, space: Space, config: C, seed: int) -> S:
-        """The state of a study in which nothing has happened."""
+        """The state of a new study."""
 
     @abstractmethod
     def restore(
@@ -43,38 +43,38 @@ class Policy(ABC, Generic[C, S]):
         dictionary: Sequence[int],
         learned: Mapping[str, object] | None = None,
     ) -> S:
-        """The state of a study, from what was stored of it. It decides as the state that was stored would have.
+        """The state of a study, restored from stored data. It decides exactly as the stored state would.
 
         Args:
             space, config, seed: of the study.
             record: all results that count, in log order.
-            cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty if
-                there has been no suggestion.
-            dictionary: what ``dictionary`` returned.
-            learned: what ``learned`` returned.
+            cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty
+                before the first suggestion.
+            dictionary: as returned by ``dictionary``.
+            learned: as returned by ``learned``.
         """
 
     @abstractmethod
     def suggestions(
-        self, state: S, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: S, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[S]]:
-        """Points to evaluate, one after the other. Each is pending when the next one is decided on.
+        """Points to evaluate, in order. Each is pending when the next one is decided on.
 
         Args:
             state: of the study.
-            pending: (k, d) cube positions of points that were handed out and have no result yet.
+            pending: (k, d) cube positions of points handed out without a result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
-            moved: (m, d) cube positions of points that were handed out, where another point was evaluated in their
-                place. A system that repeats points anyway may suggest them again.
+            replaced: (m, d) cube positions of points handed out, for which a worker evaluated another point. A system
+                that repeats points may suggest them again.
 
         Returns:
             The points. The iterator ends when no point is left.
         """
 
     def suggestions_within(
-        self, state: S, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: S, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[S]]:
-        """As ``suggestions``, but of points of a slice of the space.
+        """As ``suggestions``, but for points of a slice of the space.
 
         Raises:
             NotImplementedError: by default.
@@ -100,27 +100,27 @@ class Policy(ABC, Generic[C, S]):
             point: (d,) cube position of the evaluated point, which need not have been suggested.
             value: the result; larger is better.
             error: its standard error in the user's units; 0 if unknown.
-            metrics: what it measures of each metric of the study.
+            metrics: the value of each metric of the study.
 
         Raises:
-            FloatingPointError: with this result the model would exceed floating point. The result is stored already.
+            FloatingPointError: the model would exceed floating point with this result, which is stored already.
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with what the next ``observe`` will need computed ahead. This changes no answer."""
+        """The same state with work done in advance for the next ``observe``. This changes no answer."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002
-        """Whether ``prepare``, or else the next ``observe``, learns hyperparameters. By default it does not."""
+        """Whether ``prepare``, or else the next ``observe``, learns hyperparameters. False by default."""
         return False
 
     def with_prepared_of(self, state: S, prepared: S) -> S:  # noqa: ARG002
-        """The same state, with what ``prepare`` computed for ``prepared``, another state with the same results."""
+        """The same state, with the work done in ``prepared``, another state with the same results."""
         return state
 
     @abstractmethod
     def rebuild(self, state: S, record: Record, cells: Mapping[str, str]) -> Update[S]:
-        """The state after a correction, which has changed the record of results.
+        """The state after a correction, with another record of results.
 
         Args:
             state: before the correction.
@@ -129,12 +129,12 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def edited(self, state: S, space: Space, record: Record) -> Update[S]:
-        """The state after an edit of the space, which gives all results other positions: the tree is a new one.
+        """The state after an edit of the space, which changes the positions of all results: the tree is rebuilt.
 
         Args:
             state: before the edit.
-            space: as it is now.
-            record: the results that count in it, in log order.
+            space: after the edit.
+            record: the results that count in the new space, in log order.
 
         Raises:
             NotImplementedError: by default.
@@ -146,11 +146,11 @@ class Policy(ABC, Generic[C, S]):
         """The inducing points as ordinals of distinct evaluated points, ascending."""
 
     def learned(self, state: S) -> Mapping[str, object] | None:  # noqa: ARG002
-        """What ``restore`` needs beyond the record, the tree and the dictionary, as JSON. By default nothing."""
+        """Data that ``restore`` needs beyond the record, the tree and the dictionary, as JSON. None by default."""
         return None
 
     def stopped(self, state: S) -> bool:  # noqa: ARG002
-        """Whether the algorithm has come to its own end. By default it never does."""
+        """Whether the algorithm has terminated by its own rule. False by default."""
         return False
 
     def exhausted(
@@ -160,12 +160,12 @@ class Policy(ABC, Generic[C, S]):
         within: Slice | None = None,  # noqa: ARG002
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
-        """Whether no point is left to be suggested, of a slice if one is given. By default never, as points may be
-        suggested repeatedly.
+        """Whether no point is left to suggest, in a slice if one is given. False by default, as points may be suggested
+        repeatedly.
 
         Args:
             state: of the study.
-            handed_out: (k, d) cube positions of points that were handed out and have no result.
+            handed_out: (k, d) cube positions of points handed out without a result.
             within: the slice.
             failed: (f, d) those of them that could not be evaluated.
         """
@@ -173,30 +173,30 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def report(self, state: S) -> Report:
-        """The model in numbers."""
+        """Statistics of the model."""
 
     @abstractmethod
     def predict(self, state: S, points: Array) -> Prediction:
-        """The posterior at cube positions (k, d), given the results only: pending points have no part in it."""
+        """The posterior at cube positions (k, d), given only the results: pending points are ignored."""
 
     def mean(self, state: S, points: Array) -> Array:
-        """The mean of ``predict`` alone, (k,), where that is cheaper."""
+        """Only the mean of ``predict``, (k,), for systems where that is cheaper."""
         return self.predict(state, points).mean
 
     def left_out(self, state: S) -> LeftOut | None:  # noqa: ARG002
-        """What the posterior would predict of each result from the others; of a part of them, where they are many. By
-        default None: the system does not say."""
+        """Leave-one-out predictions of the results, or of some of them if there are many. By default None: not
+        supported."""
         return None
 
     def fewest_results(self, state: S) -> int | None:  # noqa: ARG002
-        """Results before which the gap is not known. By default None: it does not depend on their number."""
+        """Number of results needed before the gap is known. By default None: it does not depend on their number."""
         return None
 
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
-        """The evaluated point of best posterior mean; None before the first result. Where metrics have bounds, only a
-        point that keeps them with the probability ``feasible`` comes into question, or else the likeliest one. Of
-        several objectives, the result on the front that is farthest from the worst in each of them."""
+        """The evaluated point with the best posterior mean; None before the first result. If metrics have bounds, only
+        points that satisfy them with the probability ``feasible`` are candidates, or else the most likely one. With
+        several objectives, the result on the front that is farthest from the worst value in each of them."""
 
     def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
         """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
@@ -216,8 +216,8 @@ class Policy(ABC, Generic[C, S]):
         tolerance: float = 0.0,
         feasible: float = FEASIBLE,
     ) -> Recommendation:
-        """Of the points of a slice that are as good as a recommended one, one that changes fewer values of a baseline,
-        which has positions by axis. ``tolerance`` is a difference, in the user's units, that does not matter.
+        """Of the points of a slice that are as good as a recommended one, one with fewer changes from a baseline, given
+        as positions by axis. Differences up to ``tolerance``, in the user's units, are ignored.
 
         Raises:
             NotImplementedError: by default.
@@ -233,7 +233,7 @@ class Policy(ABC, Generic[C, S]):
         raise NotImplementedError(f"{type(self).__name__} has one objective")
 
     def of_metric(self, state: S, index: int) -> S:
-        """The state that models a metric, by its place in the configuration.
+        """The state of a metric's model, by index in the configuration.
 
         Raises:
             NotImplementedError: by default.
@@ -245,6 +245,6 @@ class Policy(ABC, Generic[C, S]):
         """The corners and the centroid of a cell, from its key."""
 
     def cell_indices(self, state: S, keys: Sequence[str]) -> Array:  # noqa: ARG002
-        """(k,) what the objective may reach in cells, as this system bounds it, in the user's units; NaN for cells that
-        it has no such number for. By default for none."""
+        """(k,) this system's upper bound on the objective in each cell, in the user's units; NaN for cells without one.
+        By default NaN for all."""
         return np.full(len(keys), np.nan)

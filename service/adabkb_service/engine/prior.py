@@ -1,13 +1,13 @@
-"""What a user believes of where the optimum is: a density per parameter, with tails that exclude nothing.
+"""A user's prior on the optimum: a density per parameter, with tails that exclude nothing.
 
-A number is thought to be best around a position c of its axis, with a width w; a choice has a weight v. The density, as
-a share of its largest value, has Cauchy's form, which falls so slowly that results outweigh it,
+A number has a most likely position c on its axis and a width w; a choice has a weight v. The density, relative to its
+maximum, has Cauchy's form, which falls so slowly that results outweigh it,
 
     log pi(u) = -log(1 + sum over numbers of ((u - c) / w)^2 + sum over choices of (largest v / v - 1)).
 
-So a number that is w from its c, all others being at theirs, has half the density. One sum for all parameters, and no
-product: in many dimensions the density at the opposite corner would be nothing, and a wrong prior would cost much more.
-Inactive parameters have no part in it.
+So a number at distance w from its c, with all others at theirs, has half the density. The parameters share one sum
+instead of a product: in many dimensions a product would vanish at the opposite corner, and a wrong prior would cost
+much more. Inactive parameters do not contribute.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 NARROWEST = 1e-3
-"""Least width, as a share of the parameter's range."""
+"""Smallest width, as a share of the parameter's range."""
 AT_ONCE = 1000
-"""Positions whose density is computed together, so that they stay in the processor's cache."""
+"""Positions per evaluation of the density, so that they stay in the processor's cache."""
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 
 
 def share_of(axis: Axis, spread: float) -> float:
-    """The width, in the unit cube, that is told as a width in the user's units or, on a log scale, as a factor."""
+    """The width in the unit cube for a width in the user's units or, on a log scale, for a factor."""
     ends = axis.raw_bounds
     assert ends is not None, "a number has bounds"
     raw = math.log(spread) if getattr(axis, "scale", "linear") == "log" else spread
@@ -40,7 +40,7 @@ def share_of(axis: Axis, spread: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A number that is thought to be best around a position."""
+    """A number with a most likely position."""
 
     axis: int
     middle: float
@@ -48,16 +48,16 @@ class Around:
     width: float
     """w, in the unit cube."""
     is_periodic: bool = False
-    """Whether u - c is the shorter way around."""
+    """Whether u - c is the shorter way around the period."""
 
     def deviations(self, u: Array) -> Array:
         """(u - c) / w, (k,)."""
-        away = u - self.middle
-        found: Array = (away - np.rint(away) if self.is_periodic else away) / self.width
+        difference = u - self.middle
+        found: Array = (difference - np.rint(difference) if self.is_periodic else difference) / self.width
         return found
 
     def drawn(self, deviations: Array) -> Array:
-        """The positions, (k,), in the unit cube that are so far from c, in w."""
+        """The positions, (k,), in the unit cube at these deviations, in units of w."""
         moved = self.middle + self.width * deviations
         found: Array = moved % 1.0 if self.is_periodic else np.clip(moved, 0.0, 1.0)
         return found
@@ -65,11 +65,11 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Choices, each with a weight."""
+    """Choices with weights."""
 
     axis: int
     weights: tuple[float, ...]
-    """Of each choice: positive, in the order of the axis."""
+    """Positive weight of each choice, in the order of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class Prior:
     weighted: tuple[Weighted, ...]
 
     def log_density(self, space: Space, positions: Array) -> Array:
-        """log pi relative to its largest value at cube positions (k, d), shape (k,)."""
+        """log pi relative to its maximum, at cube positions (k, d), shape (k,)."""
         return -np.log(self._reciprocal(space, positions))
 
     def log_density_and_gradient(self, space: Space, positions: Array) -> tuple[Array, Array]:
-        """As ``log_density``, and its gradient, (k, d), which is zero along choices."""
+        """As ``log_density``, with its gradient, (k, d), which is zero along choices."""
         total, slopes = self._reciprocal(space, positions), np.zeros(positions.shape)
         for belief in self.around:
             z = belief.deviations(positions[:, belief.axis])
@@ -109,8 +109,8 @@ class Prior:
         return total
 
     def drawn(self, uniform: Array) -> Array:
-        """Positions (k, d) that are distributed by it, from numbers (k, d) that are uniform in [0, 1); the first one is
-        where it is largest."""
+        """Positions (k, d) distributed by the prior, from uniform numbers (k, d) in [0, 1). The first position is the
+        mode."""
         drawn = uniform.copy()
         for belief in self.around:
             tails = np.tan(np.pi * (uniform[:, belief.axis] - 0.5))

@@ -16,22 +16,22 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All results that count; T is their number."""
+    """All T results that count."""
 
     positions: Array
     """(T, d) positions in the unit cube."""
     values: Array
     """(T,) results, with the engine's sign: larger is better."""
     errors: Array
-    """(T,) standard errors of the results, in the user's units; 0 where none is known."""
+    """(T,) standard errors of the results, in the user's units; 0 if unknown."""
     ordinals: Ints
-    """(T,) the distinct point that each result is of; points are numbered 0, 1, ... in order of first observation."""
+    """(T,) ordinal of each result's point; distinct points are numbered 0, 1, ... in order of first observation."""
     metrics: tuple[Record, ...] = ()
-    """What the same results say of each metric of the study, in its place of the value."""
+    """For each metric of the study, the record of its values in the same results."""
 
     @property
     def size(self) -> int:
-        """T."""
+        """T, the number of results."""
         return len(self.values)
 
     @property
@@ -55,7 +55,7 @@ class Record:
         )
 
     def first(self, count: int) -> Record:
-        """The first results, so many."""
+        """The first ``count`` results."""
         first = Record(self.positions[:count], self.values[:count], self.errors[:count], self.ordinals[:count])
         return first.with_metrics((metric.values[:count], metric.errors[:count]) for metric in self.metrics)
 
@@ -70,8 +70,8 @@ class Record:
 
 
 def of(positions: Array, values: Array, errors: Array, metrics: Array | None = None) -> Record:
-    """The record of results in log order; positions (T, d), values (T,) and standard errors (T,), and both of the
-    metrics, (T, metrics, 2)."""
+    """The record of results in log order: positions (T, d), values (T,), standard errors (T,), and both of the metrics,
+    (T, metrics, 2)."""
     columns = () if metrics is None else [(column[:, 0], column[:, 1]) for column in metrics.transpose(1, 0, 2)]
     if not len(values):
         return empty(positions.shape[-1]).with_metrics(columns)
@@ -82,18 +82,18 @@ def of(positions: Array, values: Array, errors: Array, metrics: Array | None = N
 
 
 def empty(dimension: int) -> Record:
-    """The record without results, in so many dimensions."""
+    """The record without results, in ``dimension`` dimensions."""
     return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
 
 
 def holds(positions: Array, position: Array) -> bool:
-    """Whether a position (d,) is among positions (k, d)."""
+    """Whether positions (k, d) contain a position (d,)."""
     return len(same(positions, position)) > 0
 
 
 def same(positions: Array, position: Array) -> Ints:
-    """The rows of positions (k, d) that equal a position (d,). They are compared bit for bit, since a position is a
-    function of the parameters."""
+    """The rows of positions (k, d) that equal a position (d,) bit for bit: a position is a function of the
+    parameters."""
     candidates: Ints = (positions[:, 0] == position[0]).nonzero()[0]
     if not len(candidates):
         return candidates

@@ -1,16 +1,17 @@
-"""Which parameters matter, by the model: Sobol' indices of the posterior mean m over the whole space (Sobol' 2001).
+"""Sensitivity to the parameters: Sobol' indices of the posterior mean m over the whole space (Sobol' 2001).
 
 With coordinates independent and uniform in the unit cube, and all variances over it,
 
-    first order  S_k = Var(E[m | x_k]) / Var(m)        what the parameter explains by itself
-    total        T_k = E(Var[m | x_~k]) / Var(m)       what it explains together with all others
+    first order  S_k = Var(E[m | x_k]) / Var(m)        share explained by the parameter alone
+    total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by it together with all others
 
 An integer or a choice weighs as much as its bin, and a log scale is uniform in the logarithm. Where a parameter is
-inactive m does not vary with it: what is active in a small part of the space explains little of the whole.
-Where shares of a mixture vary, the mean is that of the nearest mixture: other shares give way.
-There is no closed form:
-the kernel of ``auto`` is no product over the axes, and its outputs are warped. So both are estimated by pick-freeze
-(Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. Their spread is the standard error.
+inactive, m does not vary with it: a parameter that is active in a small part of the space explains little. Where shares
+of a mixture vary, m is evaluated at the nearest mixture: other shares adapt.
+
+There is no closed form: the kernel of ``auto`` is not a product over the axes, and its outputs are warped. So both
+indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. The spread
+over the shifts gives the standard error.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 FEWEST_RESULTS = 4
-"""Results before which the indices would say more about the prior than about the objective."""
+"""Results needed for the indices to reflect the objective rather than the prior."""
 SHIFTS = 8
 MOST_PREDICTIONS = 1 << 15
 FEWEST_POINTS, MOST_POINTS = 16, 512
-"""Points of one shift: powers of two, as a Sobol' sequence wants them."""
+"""Points per shift: powers of two, for a balanced Sobol' sequence."""
 CONSTANT = 1e-9
-"""A mean that varies by less, relative to its size, counts as constant."""
+"""Relative variation below which a mean counts as constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Sensitivity:
     """Indices and their standard errors, (d,) each, in the order of the axes."""
 
     std: float
-    """Of the posterior mean over the space, in the objective's units."""
+    """Standard deviation of the posterior mean over the space, in the objective's units."""
     first: Array
     first_error: Array
     total: Array
@@ -49,11 +50,11 @@ class Sensitivity:
 
 
 def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | None:
-    """The indices of a function of the space; None if it is constant. The same function has the same ones each time.
+    """The indices of a function on the space; None if it is constant. Deterministic.
 
     Args:
-        mean: takes cube positions (k, d) of points of the space, and gives k finite values.
-        space: whose axes they are.
+        mean: takes cube positions (k, d) of points of the space, and returns k finite values.
+        space: domain of the function.
     """
     from scipy.stats import sobol_indices  # noqa: PLC0415 (half a second and 30 MB, which nothing else needs)
 
@@ -72,13 +73,13 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     if std <= CONSTANT:
         return None
     found = sobol_indices(func={"f_A": values[0], "f_B": values[1], "f_AB": values[2:]}, n=points)
-    # Of a space of one axis they are (shifts,).
+    # For a space with one axis, their shape is (shifts,).
     first, total = (order.reshape(shifts, axes) for order in (found.first_order, found.total_order))
     return Sensitivity(std * size, *_averaged(first), *_averaged(total))
 
 
 def _averaged(estimates: Array) -> tuple[Array, Array]:
-    """The mean of one estimate per shift, (shifts, d), within [0, 1], and its standard error."""
+    """The mean over the shifts of estimates (shifts, d), clipped to [0, 1], and its standard error."""
     error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
     return np.clip(estimates.mean(axis=0), 0.0, 1.0), error
 

@@ -1,4 +1,4 @@
-"""Whether parameters can be the shares of mixtures, and leave points of these; in words if they do not."""
+"""Validate the parameters of mixtures, and check that mixtures have points, with messages for users."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ NEGATIVE = "has a negative lower bound; shares are 0 or more"
 CONTEXT = "is a context parameter, which is not chosen; leave it out, or leave its context out"
 CONDITIONAL = "has a condition (when); leave that out: a component that is absent has the share 0"
 
-Fault = tuple[tuple[str | int, ...], str]
-"""The place in the list of mixtures, and what is wrong there."""
+MixtureProblem = tuple[tuple[str | int, ...], str]
+"""The place in the list of mixtures, and the message."""
 
 
-def faults(
+def problems(
     mixtures: Sequence[Mixture],
     parameters: Sequence[Axis | Fixed],
     context: Collection[str],
     conditional: Collection[str],
-) -> list[Fault]:
-    """What is wrong with mixtures; empty if there are points of each.
+) -> list[MixtureProblem]:
+    """The errors in mixtures; empty if each has points.
 
     Args:
         mixtures: of a space.
-        parameters: all of it.
-        context: names of the parameters that are not chosen.
+        parameters: all parameters of the space.
+        context: names of the context parameters.
         conditional: names of the parameters that are not active everywhere.
     """
-    by_name, found = {each.name: each for each in parameters}, list[Fault]()
+    by_name, found = {each.name: each for each in parameters}, list[MixtureProblem]()
     taken: set[str] = set()
     for index, mixture in enumerate(mixtures):
-        at_fault = False
+        is_invalid = False
         for place, name in enumerate(mixture.names):
-            fault = _of_share(name, by_name, taken, context, conditional)
+            problem = _of_share(name, by_name, taken, context, conditional)
             taken.add(name)
-            if fault is not None:
-                at_fault = True
-                found.append(((index, "parameters", place), f"{brief(name)!r} {fault}"))
-        if not at_fault:
+            if problem is not None:
+                is_invalid = True
+                found.append(((index, "parameters", place), f"{brief(name)!r} {problem}"))
+        if not is_invalid:
             found += [((index, *place), what) for place, what in _of_ends(mixture, by_name)]
     return found
 
@@ -59,12 +59,12 @@ def _of_share(
     context: Collection[str],
     conditional: Collection[str],
 ) -> str | None:
-    """What keeps a parameter from being a share."""
+    """The reason why a parameter cannot be a share; None if it can."""
     parameter = parameters.get(name)
     if parameter is None:
         near = nearest(name, parameters)
-        meant = f"; did you mean {near}?" if near else ""
-        return f"is not a parameter{meant} (known: {listed(map(brief, sorted(parameters)), len(parameters))})"
+        hint = f"; did you mean {near}?" if near else ""
+        return f"is not a parameter{hint} (known: {listed(map(brief, sorted(parameters)), len(parameters))})"
     if name in taken:
         return "is a share already; name it once, and in one mixture"
     if isinstance(parameter, Fixed):
@@ -83,8 +83,8 @@ def _of_share(
     return next((reason for is_one, reason in reasons if is_one), None)
 
 
-def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterator[Fault]:
-    """What leaves no point of a mixture of sound shares."""
+def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterator[MixtureProblem]:
+    """The errors that leave a mixture of valid shares without points."""
     shares = [each for name in mixture.names if isinstance(each := parameters[name], FloatAxis)]
     lowest, highest = sum(each.low for each in shares), sum(each.high for each in shares)
     always = [each.name for each in shares if each.low > 0.0]

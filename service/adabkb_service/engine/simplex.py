@@ -1,9 +1,9 @@
-"""The points of a mixture: a polytope or, where shares may be absent, one for each set of components.
+"""The points of a mixture: a polytope or, if components may be absent, one polytope per set of components.
 
 Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
-(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, of which each is as
-likely: by spacings of exponential numbers, and where bounds cut these off by moves of two shares at a time, each of
-which keeps the uniform distribution.
+(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, and all sets are
+equally likely. They are drawn by exponential spacings; if bounds cut the simplex off, followed by moves of two shares
+at a time, which preserve the uniform distribution.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MOVES = 4
-"""Moves of two shares, per component, where bounds cut off the simplex."""
+"""Moves of two shares per component, if bounds cut the simplex off."""
 AT_ONCE = 512
-"""Points that are projected together."""
+"""Points projected together."""
 SPREAD = 1024
-"""Random points whose deviations say how far shares vary."""
+"""Random points used to estimate the variation of shares."""
 ROUNDING = 1e-9
-"""Of the total: differences that count as rounding."""
+"""As a share of the total: differences up to this count as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,37 +42,37 @@ class Simplex:
 
     mixture: Mixture
     axes: tuple[int, ...]
-    """Of the shares, in the space."""
+    """Indices of the shares' axes in the space."""
     shares: tuple[FloatAxis, ...]
     """The axes themselves."""
-    held: tuple[float | None, ...]
-    """Values of shares that are fixed."""
+    fixed: tuple[float | None, ...]
+    """Values of the fixed shares; None for free ones."""
 
     @cached_property
     def low(self) -> Array:
-        """(n,) least value of each share where it is present."""
-        ends = zip(self.shares, self.held, strict=True)
+        """(n,) lower bound of each share if it is present."""
+        ends = zip(self.shares, self.fixed, strict=True)
         return np.array([max(axis.low, self.mixture.least) if at is None else at for axis, at in ends])
 
     @cached_property
     def high(self) -> Array:
-        """(n,) largest value of each share."""
-        ends = zip(self.shares, self.held, strict=True)
+        """(n,) upper bound of each share."""
+        ends = zip(self.shares, self.fixed, strict=True)
         return np.array([axis.high if at is None else at for axis, at in ends])
 
     @cached_property
-    def may(self) -> Bools:
-        """(n,) which shares may be present and may be absent."""
+    def optional(self) -> Bools:
+        """(n,) which shares may be absent."""
         if self.mixture.is_convex:
             return np.zeros(len(self.axes), dtype=np.bool_)
-        at_zero = np.array([axis.low <= 0.0 and at is None for axis, at in zip(self.shares, self.held, strict=True)])
+        at_zero = np.array([axis.low <= 0.0 and at is None for axis, at in zip(self.shares, self.fixed, strict=True)])
         found: Bools = at_zero & (self.low <= self.high)
         return found
 
     @cached_property
-    def must(self) -> Bools:
-        """(n,) which shares are present in any case, or held at 0."""
-        free = np.array([at is None for at in self.held])
+    def required(self) -> Bools:
+        """(n,) which shares are always present, or fixed at 0."""
+        free = np.array([at is None for at in self.fixed])
         if self.mixture.is_convex:
             return np.ones(len(self.axes), dtype=np.bool_)
         positive = np.array([axis.low > 0.0 for axis in self.shares])
@@ -81,18 +81,18 @@ class Simplex:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """How many of those shares may be present, ascending; empty if there is no mixture."""
+        """Possible numbers of present optional shares, ascending; empty if there is no mixture."""
         total, rounding = self.mixture.total, ROUNDING * self.mixture.total
         slack, least = self.mixture.slack, self.mixture.least
-        too_small = any(at is not None and slack < at < least - slack for at in self.held)
-        if too_small or (self.low > self.high + rounding)[self.must].any():
+        too_small = any(at is not None and slack < at < least - slack for at in self.fixed)
+        if too_small or (self.low > self.high + rounding)[self.required].any():
             return ()
-        always = int((self.must & (self.high > 0.0)).sum())
+        always = int((self.required & (self.high > 0.0)).sum())
         most = len(self.axes) if self.mixture.at_most is None or self.mixture.is_convex else self.mixture.at_most
-        highest, found = np.sort(self.high[self.may])[::-1], []
+        highest, found = np.sort(self.high[self.optional])[::-1], []
         for count in range(min(most - always, len(highest)) + 1):
-            low = float(self.low[self.must].sum()) + count * self.mixture.least
-            high = float(self.high[self.must].sum() + highest[:count].sum())
+            low = float(self.low[self.required].sum()) + count * self.mixture.least
+            high = float(self.high[self.required].sum() + highest[:count].sum())
             if low <= total + rounding and high >= total - rounding:
                 found.append(count)
         return tuple(found)
@@ -104,8 +104,8 @@ class Simplex:
 
     @cached_property
     def spread(self) -> Array:
-        """(n,) standard deviation of each share over random points, as a share of that of a uniform number between its
-        bounds; at least a hundredth."""
+        """(n,) standard deviation of each share over random points, relative to that of a uniform number between its
+        bounds; at least 0.01."""
         found = self.of(self.drawn((0, -1), SPREAD)).std(axis=0) * np.sqrt(12.0)
         return np.asarray(np.clip(found, 0.01, 1.0))
 
@@ -126,7 +126,7 @@ class Simplex:
         return found
 
     def holds(self, positions: Array) -> Bools:
-        """(k,) which positions (k, d) are of mixtures, up to the tolerance."""
+        """(k,) whether positions (k, d) are mixtures, up to the tolerance."""
         values, slack = self.values(positions), self.mixture.slack
         found: Bools = np.abs(values.sum(axis=1) - self.mixture.total) <= slack
         if not self.mixture.is_convex:
@@ -136,7 +136,7 @@ class Simplex:
         return found
 
     def may_hold(self, lows: Array, highs: Array) -> Bools:
-        """(k,) whether boxes with these corners, (k, d) each, may have mixtures; False is a proof."""
+        """(k,) whether boxes with these corners, (k, d) each, may contain mixtures; False is a proof."""
         low, high, slack = self.values(lows), self.values(highs), self.mixture.slack
         found: Bools = (low.sum(axis=1) <= self.mixture.total + slack) & (
             high.sum(axis=1) >= self.mixture.total - slack
@@ -146,17 +146,17 @@ class Simplex:
         return found
 
     def present(self, values: Array) -> Bools:
-        """(k, n) which components are in mixtures (k, n); all of a mixture in which none may be absent."""
-        found: Bools = self.must | (self.may & (values > self.mixture.slack))
+        """(k, n) which components are present in mixtures (k, n); all if none may be absent."""
+        found: Bools = self.required | (self.optional & (values > self.mixture.slack))
         return found
 
     def ends(self, present: Bools) -> tuple[Array, Array]:
-        """(k, n) least and largest shares of mixtures of these components, (k, n)."""
+        """(k, n) smallest and largest shares of mixtures with these components, (k, n)."""
         return np.where(present, self.low, 0.0), np.where(present, self.high, 0.0)
 
     def around(self, position: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Within which positions, (d,) and (d,), the components of a mixture may move, from a position (d,) and bounds
-        (d,) and (d,) of all axes; and how much of the sum a step along each axis is, (d,)."""
+        """Bounds, (d,) and (d,), within which the components of a mixture may move, given a position (d,) and bounds
+        (d,) and (d,) of all axes; and the contribution to the sum of a step along each axis, (d,)."""
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))
         low, high, spans = low.copy(), high.copy(), np.zeros(len(position))
@@ -166,21 +166,22 @@ class Simplex:
         return low, high, spans
 
     def moved(self, positions: Array) -> Array:
-        """Positions (k, d) moved to the nearest mixtures. Those of mixtures, up to the tolerance, stay as they are."""
+        """Positions (k, d) moved to the nearest mixtures. Positions that are mixtures up to the tolerance stay
+        unchanged."""
         moved = self.put(positions, self.projected(self.values(positions)))
         found: Array = np.where(self.holds(positions)[:, None], positions, moved)
         return found
 
     def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
-        """Positions (k, d) with the shares along some axes as they are, and the other components of each moved so that
-        the sum is the total, as far as that can be."""
+        """Positions (k, d) in which the shares along some axes stay, and the other components move so that the sum is
+        the total, as far as possible."""
         values = self.values(positions)
         kept = np.isin(self.axes, chosen)
         low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
         return self.put(positions, shifted(values, low, high, self.mixture.total))
 
     def projected(self, values: Array) -> Array:
-        """The mixtures, (k, n), that are nearest to shares (k, n); there must be one."""
+        """The mixtures, (k, n), nearest to shares (k, n); at least one mixture must exist."""
         parts = [self._projected(values[first : first + AT_ONCE]) for first in range(0, len(values), AT_ONCE)]
         return np.concatenate([*parts, np.zeros((0, len(self.axes)))])
 
@@ -189,34 +190,35 @@ class Simplex:
         counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # more components are never farther
         for count in counts:
             moved = shifted(values, *self.ends(self._chosen(values, count)), self.mixture.total)
-            away = ((moved - values) ** 2).sum(axis=1)
-            better = away < nearest
-            found[better], nearest[better] = moved[better], away[better]
+            distances = ((moved - values) ** 2).sum(axis=1)
+            better = distances < nearest
+            found[better], nearest[better] = moved[better], distances[better]
         return found
 
     def _chosen(self, preferred: Array, count: int | NDArray[np.int64]) -> Bools:
-        """(k, n) the components of which so many may be absent ones, those with the largest numbers (k, n); the ones of
-        the largest bounds where the others cannot reach the total."""
-        ranks = np.argsort(np.argsort(np.where(self.may, -preferred, np.inf), axis=1, kind="stable"), axis=1)
-        present = self.must | (self.may & (ranks < np.reshape(count, (-1, 1))))
+        """(k, n) sets of ``count`` present optional components: those with the largest numbers in ``preferred``, (k,
+        n), or with the largest bounds if the others cannot reach the total."""
+        ranks = np.argsort(np.argsort(np.where(self.optional, -preferred, np.inf), axis=1, kind="stable"), axis=1)
+        present = self.required | (self.optional & (ranks < np.reshape(count, (-1, 1))))
         reach = np.where(present, self.high, 0.0).sum(axis=1)
         short = reach < self.mixture.total * (1.0 - ROUNDING)
         if short.any():
-            highest = np.argsort(np.argsort(np.where(self.may, -self.high, np.inf), kind="stable"))
-            largest = self.must | (self.may & (highest < np.reshape(count, (-1, 1))))
+            highest = np.argsort(np.argsort(np.where(self.optional, -self.high, np.inf), kind="stable"))
+            largest = self.required | (self.optional & (highest < np.reshape(count, (-1, 1))))
             present = np.where(short[:, None], largest, present)
         return present
 
     def drawn(self, draw: tuple[int, int], count: int) -> Array:
-        """Random mixtures, (count, n): each set of components is as likely, and its mixtures are uniform.
+        """Random mixtures, (count, n): all sets of components are equally likely, and the mixtures of a set are
+        uniform.
 
         Args:
             draw: (seed, step) of the random numbers.
-            count: how many.
+            count: number of mixtures.
         """
         n, moves = len(self.axes), MOVES * len(self.axes)
         numbers = uniforms(*draw, count * (1 + 2 * n + 3 * moves)).reshape(count, -1)
-        weights = np.cumsum([comb(int(self.may.sum()), size) for size in self.counts])
+        weights = np.cumsum([comb(int(self.optional.sum()), size) for size in self.counts])
         sizes = np.array(self.counts)[np.searchsorted(weights / weights[-1], numbers[:, 0], side="right")]
         low, high = self.ends(self._chosen(numbers[:, 1 : n + 1], sizes))
         spacings = np.where(high > low, -np.log1p(-numbers[:, n + 1 : 2 * n + 1]), 0.0)
@@ -238,30 +240,32 @@ class Simplex:
         return values
 
     def exact(self, values: Array) -> dict[str, float]:
-        """The shares of a mixture, (n,), as they are handed out: decimals of a grid that sum to the total."""
+        """The shares of a mixture, (n,), as handed out: decimals on a grid that sum to the total."""
         low, high = (ends[0] for ends in self.ends(self.present(values[None])))
         step = Decimal(1).scaleb(-self._decimals)
-        held = [at is not None for at in self.held]
-        rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.held if at is not None)
+        is_fixed = [at is not None for at in self.fixed]
+        rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.fixed if at is not None)
         left = round(rest / step)
         lowest = [_up(at, step) for at in low.tolist()]
         highest = [max(_down(at, step), least) for at, least in zip(high.tolist(), lowest, strict=True)]
-        found = [0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), held, strict=True)]
+        found = [
+            0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), is_fixed, strict=True)
+        ]
         found = [min(max(each, a), b) for each, a, b in zip(found, lowest, highest, strict=True)]
-        missing = left - sum(each for each, kept in zip(found, held, strict=True) if not kept)
-        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, held, strict=True)]
+        missing = left - sum(each for each, kept in zip(found, is_fixed, strict=True) if not kept)
+        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, is_fixed, strict=True)]
         for index in sorted(range(len(found)), key=lambda each: -room[each]):
-            if held[index] or not missing:
+            if is_fixed[index] or not missing:
                 continue
             after = min(max(found[index] + missing, lowest[index]), highest[index])
             missing -= after - found[index]
             found[index] = after
         names, grid = self.mixture.names, [float(each * step) for each in found]
-        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.held, strict=True))}
+        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.fixed, strict=True))}
 
     @cached_property
     def _decimals(self) -> int:
-        """Of the grid: a value with so many is one of each axis."""
+        """Decimals of the grid: a value with that many is a value of each axis."""
         return min(axis.decimals for axis in self.shares)
 
     @cached_property
@@ -274,17 +278,17 @@ class Simplex:
 
 
 def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simplex:
-    """A mixture of a space, where some parameters are fixed."""
+    """A mixture of a space in which some parameters are fixed."""
     axes = {axis.name: (k, axis) for k, axis in enumerate(space.axes)}
     found = [axes[name] for name in mixture.names]
-    held = [fixed.get(name) for name in mixture.names]
+    values = [fixed.get(name) for name in mixture.names]
     shares = tuple(axis for _, axis in found if isinstance(axis, FloatAxis))
-    at = tuple(float(each) if isinstance(each, int | float) else None for each in held)
+    at = tuple(float(each) if isinstance(each, int | float) else None for each in values)
     return Simplex(mixture, tuple(k for k, _ in found), shares, at)
 
 
 def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
-    """Positions (k, d) with some coordinates as they are, to which other shares of their mixtures give way."""
+    """Positions (k, d) in which some coordinates stay, and the other shares of their mixtures adapt."""
     for mixture in space.mixtures:
         one = simplex(space, mixture, {})
         if not set(chosen).isdisjoint(one.axes):
@@ -295,7 +299,7 @@ def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
 def with_shares_given_way(
     space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The same of points, in which some parameters are chosen."""
+    """The same for points, in which some parameters are chosen."""
     shares = {name for mixture in space.mixtures for name in mixture.names}
     axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
     positions = np.zeros((len(points), space.dimension))
@@ -309,7 +313,8 @@ def with_shares_given_way(
 
 
 def shifted(values: Array, low: Array, high: Array, total: float) -> Array:
-    """The nearest numbers (k, n) to some (k, n) that are within bounds, (k, n) each, and sum to a total in each row."""
+    """The numbers (k, n) within bounds, (k, n) each, and with a given total in each row, that are nearest to ``values``
+    (k, n)."""
     shifts = np.sort(np.concatenate([low - values, high - values], axis=1), axis=1)
     sums = np.clip(values[:, None, :] + shifts[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
     before = np.clip((sums <= total).sum(axis=1) - 1, 0, shifts.shape[1] - 2)

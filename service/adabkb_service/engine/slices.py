@@ -1,4 +1,4 @@
-"""A slice of the search space: the feasible points at which some parameters have given values."""
+"""A slice of the search space: the feasible points with given values of some parameters."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Slice:
-    """The points of a space at which some parameters are fixed; without any it is the whole space."""
+    """The points of a space with some parameters fixed; without any, the whole space."""
 
     space: Space
     fixed: Mapping[str, Value]
-    """Valid values by the names of axes, which these values make active."""
+    """Valid values by axis name; these values make the axes active."""
 
     @cached_property
     def free(self) -> Bools:
@@ -37,15 +37,15 @@ class Slice:
 
     @cached_property
     def size(self) -> float:
-        """Number of feasible points; infinite if a free axis is real, or if conditions leave too many to be counted; an
-        upper bound if there are too many to look at them."""
+        """Number of feasible points; infinite if a free axis is real, or if conditions make counting too expensive; an
+        upper bound if there are too many points to examine."""
         if self.feasible is not None and self.feasible.is_listed:
             return len(self.feasible.points)
         if self.catalogues:  # which exclude conditions
             return math.prod(self._values_of(k) for k in np.flatnonzero(self.free).tolist())
         axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
-        held = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
-        count = self.space.activity.fold(held, 1.0, operator.mul, operator.add)
+        fixed = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
+        count = self.space.activity.fold(fixed, 1.0, operator.mul, operator.add)
         return math.inf if count is None else count
 
     @cached_property
@@ -71,7 +71,7 @@ class Slice:
 
     @cached_property
     def feasible(self) -> Feasible | None:
-        """Which of the points satisfy the constraints and are of the mixtures; None if there are neither."""
+        """The feasible points with regard to constraints and mixtures; None without either."""
         return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.is_restricted else None
 
     def drawn(self, seed: int, step: int) -> Array:
@@ -86,19 +86,19 @@ class Slice:
 
     @cached_property
     def catalogues(self) -> dict[int, CatalogueAxis]:
-        """The catalogues of which no row is fixed, by the numbers of their axes."""
+        """Axis index -> catalogue, for the catalogues without a fixed row."""
         axes = enumerate(self.space.axes)
         return {k: axis for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]}
 
     def offers(self, positions: Array) -> Bools:
-        """(k,) which of the points at positions (k, d) are in the slice, with rows that are not withdrawn."""
+        """(k,) whether the points at positions (k, d) are in the slice and have no withdrawn row."""
         found = self.holds(positions)
         for k, axis in self.catalogues.items():
             found &= axis.table.is_offered[axis.rows(positions[:, k])]
         return found
 
     def _values_of(self, k: int) -> float:
-        """How many values of an axis may be suggested."""
+        """Number of values of an axis that may be suggested."""
         axis = self.space.axes[k]
         if isinstance(axis, CatalogueAxis):
             return len(axis.table.offered)
@@ -113,38 +113,38 @@ class Slice:
         return found
 
     def exact(self, position: Array) -> Array:
-        """The point (d,) that a position stands for: its fixed coordinates are those of the values as they are given,
-        which may be finer than what a position is decoded to."""
+        """The exact point (d,) that a position represents. Its fixed coordinates are those of the given values, which
+        may be more precise than decoded ones."""
         if self.space.mixtures and self.feasible is not None:
             return self.feasible.exact(position)
         found: Array = self.put(self.space.rounded(position[None]))[0]
         return found
 
     def holds(self, positions: Array) -> Bools:
-        """(k,) which of the points at positions (k, d) are in the slice."""
+        """(k,) whether the points at positions (k, d) are in the slice."""
         is_there: Bools = (self.free | (positions == self._coordinates)).all(axis=1)
         return is_there
 
     def agrees(self, parameters: Mapping[str, Value]) -> bool:
-        """Whether a point's parameters have the values that are fixed."""
+        """Whether a point's parameters have the fixed values."""
         return all(
             name in parameters and identity(parameters[name]) == identity(value) for name, value in self.fixed.items()
         )
 
     @cached_property
     def _coordinates(self) -> Array:
-        """(d,) of the fixed axes; 0 for the others."""
+        """(d,) coordinates of the fixed axes; 0 for the others."""
         axes = self.space.axes
         return np.array([axis.encode(self.fixed[axis.name]) if axis.name in self.fixed else 0.0 for axis in axes]) + 0.0
 
 
 @lru_cache(32)
 def _feasible(space: Space, fixed: str) -> Feasible:
-    """Kept, since a slice is made anew for each request."""
+    """Cached, since each request creates its slice again."""
     within = Slice(space, json.loads(fixed))
     return Feasible(space, within.fixed, within.free, within._coordinates)
 
 
 def are_alike(one: Mapping[str, Value] | None, other: Mapping[str, Value] | None) -> bool:
-    """Whether the same parameters are fixed at the same values in JSON: True == 1 in Python, but not there."""
+    """Whether the same parameters are fixed at the same JSON values: True == 1 in Python, but not in JSON."""
     return one is other or json.dumps(one) == json.dumps(other)

@@ -1,7 +1,7 @@
 """The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point.
 
-A point has its active parameters only; along the other axes its position is at rest (``conditions``). Positions are
-those of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
+A point has only its active parameters; along the other axes its position is at rest (``conditions``). Positions cover
+the full product of the axes; ``feasible`` decides which of them satisfy the constraints.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from adabkb_service.engine.wording import brief, listed, nearest
 Array = NDArray[np.float64]
 
 MOST_SUGGESTED = 10
-"""Unknown names in a point for which a known one is looked for."""
+"""Most unknown names in a point for which similar known ones are suggested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A parameter of one value: part of every point, and no axis."""
+    """A constant parameter: part of every point, but not an axis."""
 
     name: str
     value: Value = field(hash=False)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong, unless it is the value."""
+        """The error message, unless it is the constant."""
         return None if identity(value) == identity(self.value) else f"is fixed at {reprlib.repr(self.value)}"
 
 
 @dataclass(frozen=True)
 class Space:
-    """The Cartesian product of the axes, in the order in which the study declares its parameters, and constraints;
-    conditions make some parameters inactive at some points."""
+    """The product of the axes, in the order of the study's parameters, with constraints, mixtures and conditions, which
+    make some parameters inactive at some points."""
 
     parameters: tuple[Axis | Fixed, ...]
     constraints: tuple[Constraint, ...] = ()
     conditions: tuple[Condition, ...] = ()
     context: frozenset[str] = frozenset()
-    """Names of the parameters that are not chosen but known, each active everywhere."""
+    """Names of the context parameters, which are observed instead of chosen; each is active everywhere."""
     mixtures: tuple[Mixture, ...] = ()
-    """Shares that sum to a total, each of one mixture and active everywhere."""
+    """Shares that sum to a total; each belongs to one mixture and is active everywhere."""
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -66,7 +66,7 @@ class Space:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of all parameters."""
+        """Names of all parameters."""
         return frozenset(each.name for each in self.parameters)
 
     @property
@@ -76,8 +76,7 @@ class Space:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether not all points of the product of the axes are points of the space, for other reasons than
-        conditions."""
+        """Whether anything besides conditions excludes points of the product of the axes."""
         return bool(self.constraints or self.mixtures)
 
     @property
@@ -106,25 +105,25 @@ class Space:
             given = tuple(axis for axis in self.axes if self.is_active(axis.name, parameters))
         found = {axis.name: axis.encode(parameters[axis.name]) for axis in given}
         rest = zip(self.axes, self.activity.rest, strict=True)
-        return np.array([found.get(axis.name, at) for axis, at in rest]) + 0.0  # -0.0 is 0.0
+        return np.array([found.get(axis.name, at) for axis, at in rest]) + 0.0  # -0.0 becomes 0.0
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """A stored point as this space has it, or None if it is none of its points: see ``EditedSpace``. All that is
-        stored of a space that was never edited are its points."""
+        """A stored point in the form of this space, or None if it lies outside: see ``EditedSpace``. All stored points
+        of a space that was never edited are in it."""
         return parameters
 
     def position(self, parameters: dict[str, Any]) -> Array | None:
-        """The cube position, shape (d,), of a stored point; None if it is none of this space."""
+        """The cube position, shape (d,), of a stored point; None if it lies outside this space."""
         point = self.present(parameters)
         return None if point is None else self.encode(point)
 
     def rounded(self, positions: Array) -> Array:
-        """Positions (k, d) moved to those of the nearest values along each axis."""
+        """Positions (k, d) moved to the nearest values along each axis."""
         columns = zip(self.axes, positions.T.tolist(), strict=True)
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
     def violated(self, parameters: Mapping[str, Any]) -> list[int]:
-        """The constraints, by their numbers, that a valid point with all its parameters does not satisfy."""
+        """Indices of the constraints that a valid, complete point violates."""
         return [index for index, each in enumerate(self.constraints) if not each.holds(parameters)]
 
     def with_inactive_at_rest(self, positions: Array) -> Array:
@@ -132,20 +131,20 @@ class Space:
         return self.activity.with_inactive_at_rest(positions)
 
     def unmixed(self, parameters: Mapping[str, Any]) -> dict[int, str]:
-        """The mixtures, by their numbers, that a valid point with all its parameters is none of, and why."""
-        faults = ((index, each.fault(parameters)) for index, each in enumerate(self.mixtures))
-        return {index: fault for index, fault in faults if fault is not None}
+        """Index of each mixture that a valid, complete point violates -> the message."""
+        problems = ((index, each.problem(parameters)) for index, each in enumerate(self.mixtures))
+        return {index: problem for index, problem in problems if problem is not None}
 
     def admits(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether a valid point with all its parameters satisfies the constraints and is of the mixtures."""
+        """Whether a valid, complete point satisfies the constraints and the mixtures."""
         return not self.violated(parameters) and not self.unmixed(parameters)
 
     def snap(self, positions: Array) -> Array:
-        """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
+        """Round positions (k, d) to points of the space: ``encode(decode(u))`` for each row u."""
         return self.with_inactive_at_rest(self.rounded(positions))
 
     def withdrawn(self, parameters: Mapping[str, Any]) -> list[str]:
-        """The catalogues of which a valid point has a row that is withdrawn."""
+        """The catalogues in which a valid point has a withdrawn row."""
         catalogues = (axis for axis in self.axes if isinstance(axis, CatalogueAxis) and axis.name in parameters)
         return [axis.name for axis in catalogues if not axis.offers(parameters[axis.name])]
 
@@ -154,8 +153,8 @@ class Space:
         return self._obstacle(name, parameters) is None
 
     def made_active(self, position: Array, names: Sequence[str]) -> Array:
-        """A position (d,), moved along the ancestors of some parameters to their first values with which these are
-        active; some values of all these ancestors must be."""
+        """A position (d,) moved along the ancestors of some parameters to the first values that make these active;
+        there must be such values."""
         moved, indices = position.copy(), self.activity.indices(position)
         order = [axis.name for axis in self.axes]
         for ancestor, allowed in self.activity.needed(names).items():
@@ -166,8 +165,8 @@ class Space:
         return found
 
     def problems(self, parameters: Mapping[str, Any], *, partial: bool = False) -> dict[str, str]:
-        """What is wrong with a point: parameter name -> message; empty for a valid point. A
-        fixed parameter may be left out, and any one of a partial point."""
+        """The errors in a point: parameter name -> message; empty for a valid point. A fixed parameter may be omitted;
+        in a partial point, any parameter may be."""
         found: dict[str, str] = {}
         for each in self.parameters:
             obstacle = self._obstacle(each.name, parameters)
@@ -192,7 +191,7 @@ class Space:
         return found
 
     def _named(self, u: Sequence[float] | Array, names: Collection[str]) -> dict[str, Value]:
-        """The values of these parameters; of axes, at position ``u`` of shape (d,)."""
+        """The values of these parameters; for axes, those at position ``u`` of shape (d,)."""
         positions = {axis.name: (axis, float(x)) for axis, x in zip(self.axes, u, strict=True) if axis.name in names}
         if len(positions) == len(self.parameters):
             return {name: axis.decode(x) for name, (axis, x) in positions.items()}
@@ -203,8 +202,8 @@ class Space:
         return found
 
     def _obstacle(self, name: str, parameters: Mapping[str, Any]) -> str | None:
-        """The first ancestor that keeps a parameter from being active: it has none of the values that it has to have,
-        or no valid one."""
+        """The first ancestor that makes a parameter inactive, because its value is invalid or not among the required
+        ones."""
         for ancestor, allowed in self.activity.needs.get(name, {}).items():
             axis = self.activity.by_name[ancestor]
             if ancestor not in parameters or axis.problem(parameters[ancestor]):
@@ -214,7 +213,7 @@ class Space:
         return None
 
     def _why_inactive(self, name: str, ancestor: str, parameters: Mapping[str, Any], partial: bool) -> str | None:
-        """What is wrong with giving an inactive parameter; None where what is wrong is said of the ancestor."""
+        """The message for a value of an inactive parameter; None if the message about the ancestor suffices."""
         axis, allowed = self.activity.by_name[ancestor], sorted(self.activity.needs[name][ancestor])
         values = listed((reprlib.repr(axis.value(index)) for index in allowed), len(allowed))
         rule = f"is only active if {brief(ancestor)} is {'' if len(allowed) == 1 else 'one of '}{values}"

@@ -1,7 +1,7 @@
-"""Which system a configuration belongs to.
+"""Map configurations to systems.
 
-Configurations are cheap to import. The systems need compiled code and scipy, so the server and the commands, which
-decide on no point themselves, leave this module to the processes of the models.
+Configurations are cheap to import. The systems need compiled code and scipy, so only model processes import this
+module, not the server and the commands.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ _SYSTEMS: Mapping[type, Policy[Any, Any]] = {
 
 
 def policy_of(config: object) -> Policy[Any, Any]:
-    """The system that decides under a configuration. The type of its states depends on it."""
+    """The system of a configuration, which determines the type of its states."""
     return _SYSTEMS[type(config)]

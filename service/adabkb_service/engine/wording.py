@@ -1,4 +1,4 @@
-"""Words in messages: lists and names, as far as there is room for them, and what a misspelt name may mean."""
+"""Parts of messages: shortened lists and names, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from decimal import Decimal
 from difflib import get_close_matches
 
 LISTED = 100
-"""Largest number of characters of a list of names or choices in a message."""
+"""Most characters of a list of names or choices in a message."""
 LONGEST_COMPARED = 40
-"""Characters of a name that is compared with others. Comparing takes the product of the lengths."""
+"""Most characters of a name that are compared with others; the cost is the product of the lengths."""
 
 
 def listed(texts: Iterable[str], count: int) -> str:
-    """The first of ``count`` texts, as many as there is room for, and the number of the others, which are not read."""
+    """As many of ``count`` texts as fit, and the number of the others, which are not read."""
     shown: list[str] = []
     room = LISTED
     for text in texts:
@@ -25,12 +25,12 @@ def listed(texts: Iterable[str], count: int) -> str:
 
 
 def brief(name: str) -> str:
-    """A name, cut where it is long."""
+    """A name, cut if it is long."""
     return name if len(name) <= LISTED // 2 else f"{name[: LISTED // 2 - 3]}..."
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one is likely to mean; None if none is like it."""
+    """The known name most similar to a misspelt one; None if none is similar."""
     if len(name) > LONGEST_COMPARED:
         return None
     names = {each.lower(): each for each in known if len(each) <= LONGEST_COMPARED}
@@ -39,6 +39,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def decimals(value: float) -> int:
-    """With how many decimals a finite number is written."""
+    """Number of decimals in the written form of a finite number."""
     exponent = Decimal(repr(value)).as_tuple().exponent
     return max(-exponent, 0) if isinstance(exponent, int) else 0

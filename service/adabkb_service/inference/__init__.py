@@ -1,1 +1,1 @@
-"""The model of a study at run time: the log as arrays, the fold, worker processes and proposals."""
+"""A study's model at run time: the log as arrays, folding, worker processes and proposals."""

@@ -1,8 +1,7 @@
-"""The log as arrays: results that count, and points that are still awaited.
+"""The log as arrays: results that count, and points without a result.
 
-A pure function of the events, whatever the leases say, so decisions do not depend on clocks. Points that an edit of the
-space has left outside are kept, as a later edit may let them in again; until then they have no position, and no part in
-anything.
+A pure function of the events, whatever the state of leases, so decisions do not depend on clocks. Points outside an
+edited space are kept, since a later edit may include them again. Until then they have no position and are ignored.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An observation in the engine's terms."""
+    """An observation in the engine's units and sign."""
 
     parameters: dict[str, Any]
     position: Array | None
-    """(d,) in the unit cube; None outside of the space."""
+    """(d,) in the unit cube; None outside the space."""
     value: float
     """Larger is better."""
     error: float
-    """Its standard error; 0 if unknown."""
+    """Standard error of the value; 0 if unknown."""
     excluded: bool
     metrics: tuple[Measured, ...] = ()
     """In the order of the study's metrics."""
@@ -50,41 +49,40 @@ class HandedOutPoint:
 
 @dataclass
 class Dataset:
-    """The events so far, folded."""
+    """The state after folding the events so far."""
 
     space: Space
     sign: float
     """+1 if the study maximises, -1 if it minimises."""
     metrics: tuple[Metric, ...] = ()
-    """What each result measures beside its value."""
+    """Measured in each result besides the value."""
     objective: Metric | None = None
-    """Of a study with several objectives the first one, which stands for the value; the others are among the
-    metrics."""
+    """With several objectives, the first one, which provides the value; the others are among the metrics. Else None."""
     results: dict[int, Result] = field(default_factory=dict)
-    """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
+    """By observation seq, in log order; the estimate of a stopped trial has minus its number as key."""
     awaited: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point, of every trial without a result. Failed trials stay: the policy must know of a
-    point that cannot be evaluated, or it would be the next suggestion again."""
+    """Trial number -> point, for every trial without a result. Failed trials stay: the policy must know a point that
+    cannot be evaluated, or it would suggest it again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
-    moved: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point that was handed out, of every trial whose result is of another point."""
+    replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
+    """Trial number -> point that was handed out, for every trial evaluated at another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
+    """Position -> parameters that it was encoded from, which may be more precise than the decoded ones."""
 
     def copy(self) -> Dataset:
-        """The events so far, whatever is applied to this one later."""
+        """A copy that later events do not change."""
         return replace(
             self,
             results=dict(self.results),
             awaited=dict(self.awaited),
             failed=set(self.failed),
-            moved=dict(self.moved),
+            replaced=dict(self.replaced),
             known=dict(self.known),
         )
 
     def apply(self, event: EventRow) -> None:
-        """Take one event in; taking it in twice changes nothing."""
+        """Fold an event. Idempotent."""
         payload = event.payload
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
@@ -95,23 +93,23 @@ class Dataset:
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
                 if handed_out is not None and not _are_same(handed_out, result):
-                    self.moved[event.trial] = handed_out
+                    self.replaced[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
         elif event.kind == "retried" and event.trial is not None:
             self.failed.discard(event.trial)
 
     def move_to(self, space: Space) -> None:
-        """The space was edited: all points have other positions, or none."""
+        """Recompute all positions after an edit of the space."""
         self.space, self.known = space, {}
         self.results = {
             key: replace(each, position=self._position(each.parameters)) for key, each in self.results.items()
         }
         self.awaited = {number: self._place(each.parameters) for number, each in self.awaited.items()}
-        self.moved = {number: self._place(each.parameters) for number, each in self.moved.items()}
+        self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
     def result(self, event: EventRow) -> Result:
-        """The observation of an ``observed`` or ``corrected`` event, or what is expected of a ``stopped`` trial."""
+        """The observation of an ``observed`` or ``corrected`` event, or the estimate of a ``stopped`` trial."""
         payload = event.payload
         if event.kind == "stopped":
             payload = {**payload, **payload["estimate"]}
@@ -126,31 +124,31 @@ class Dataset:
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
-        """The parameters of a point, as they were handed out or observed if they were."""
+        """The parameters of a point: as handed out or observed if they were, else decoded."""
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
-        """Positions of the awaited points that may still get a result, by trial number, shape (k, d)."""
+        """Positions of the points that may still get a result, by trial number, shape (k, d)."""
         return self._stack([self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)])
 
     def failed_points(self) -> Array:
-        """Positions of the awaited points that failed, by trial number, shape (f, d)."""
+        """Positions of the points that failed, by trial number, shape (f, d)."""
         return self._stack([self.awaited[number].position for number in sorted(self.failed)])
 
-    def moved_points(self) -> Array:
-        """Positions of the points in whose place another one was evaluated, by trial number, shape (m, d)."""
-        return self._stack([self.moved[number].position for number in sorted(self.moved)])
+    def replaced_points(self) -> Array:
+        """Positions of the points that workers replaced by others, by trial number, shape (m, d)."""
+        return self._stack([self.replaced[number].position for number in sorted(self.replaced)])
 
     def handed_out(self) -> Array:
-        """All three: what was handed out and has no result."""
-        return np.concatenate([self.pending(), self.failed_points(), self.moved_points()])
+        """Positions of all points handed out without a result: pending, failed and replaced, shape (k + f + m, d)."""
+        return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
     def counting(self) -> dict[int, Result]:
-        """The results that count, in log order: those that are not excluded, of points of the space."""
+        """The results that are not excluded and lie inside the space, in log order."""
         return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
 
     def record(self) -> Record:
-        """The results that count, in log order."""
+        """The results that count as arrays, in log order."""
         counted = self.counting().values()
         return record.of(
             self._stack([result.position for result in counted]),
@@ -160,7 +158,7 @@ class Dataset:
         )
 
     def distinct_points(self) -> list[Array]:
-        """Positions by ordinal: the distinct points of the record, in order of first observation."""
+        """Positions of the distinct points of the record, in order of first observation; the index is the ordinal."""
         found = self.record()
         return list(found.positions[found.first_rows()])
 
@@ -181,7 +179,7 @@ class Dataset:
         return position
 
     def _stack(self, positions: Iterable[Array | None]) -> Array:
-        """Those of points of the space, (k, d)."""
+        """The positions that are not None, shape (k, d)."""
         return np.array([each for each in positions if each is not None]).reshape(-1, self.space.dimension)
 
 
@@ -197,10 +195,10 @@ def is_decision(event: EventRow) -> bool:
 
 
 def superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of the observations after which a correction, or an edit of the space, rebuilds the model before anything
-    asks it for a point.
+    """Indices of the observations that need not be folded, because a correction or an edit of the space rebuilds the
+    model before it decides on another point.
 
-    They need not be folded, and one that cannot be folded does no more harm.
+    This also skips observations that cannot be folded.
     """
     found, is_rebuilt = set(), False
     for index in range(len(log) - 1, -1, -1):

@@ -1,6 +1,6 @@
-"""The process that model processes are forked from. It has imported the engine, so a fork is ready in milliseconds.
+"""The fork server of model processes. It has imported the engine, so a fork is ready in milliseconds.
 
-The server starts it before its own imports. Both take about a second, at the same time.
+The server starts it before its own imports, so that both import in parallel, for about a second.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from contextlib import suppress
 from typing import Any
 
 PRELOADED = ["adabkb_service.inference.preloaded"]
-"""The modules that this process imports."""
+"""The modules that the fork server imports."""
 
-# Not fork: it would copy locks that other threads hold. Where there is no fork server, a process starts from nothing,
-# in about a second.
+# Not fork, which would copy locks held by other threads. Without a fork server, a process starts from scratch in about
+# a second.
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 PROCESSES: Any = multiprocessing.get_context(_METHOD)
-"""The module ``multiprocessing``, with the method by which model processes start."""
+"""The ``multiprocessing`` context of model processes."""
 PROCESSES.set_forkserver_preload(PRELOADED)
 
 
 def begin() -> None:
-    """Start the process unless it runs. If the system refuses it now, the first model process starts it."""
+    """Start the fork server unless it runs. If the system refuses, the first model process starts it."""
     if _METHOD == "forkserver":
         from multiprocessing import forkserver  # noqa: PLC0415 (not on Windows)
 

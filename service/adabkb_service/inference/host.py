@@ -1,7 +1,7 @@
-"""The work of a model process: what was asked for each study, done study by study, a step at a time.
+"""The work of a model process: messages for each study, processed one step at a time.
 
-A step takes a bounded time wherever the engine allows: a long log is folded in slices. So a study with much to fold
-does not hold up another.
+A step takes a bounded time wherever the engine allows it: a long log is folded in slices, so that one study does not
+block another.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from adabkb_service.timeouts import UNHURRIED
 logger = logging.getLogger(__name__)
 
 FOLD_SECONDS = 0.1
-"""Of folding, before other studies take a step and the server is told how far the model has come."""
+"""Folding time per step, after which other studies take their steps and progress is reported to the server."""
 IDLE_SECONDS = 1.0
-"""Without a message, after which a model that is ahead of its stored rows is stored; the default of a host."""
+"""Default idle time after which a model that is newer than its stored rows is stored."""
 POSTPONED_SECONDS = 0.1
-"""After an error of the database, before the server is asked to send a message again."""
+"""Delay of the request to resend a message after a database error."""
 
 IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
-"""Errors of work that is done ahead of time. They occur again when its outcome is needed, and are reported then."""
+"""Errors ignored while preparing. They occur again and are reported when the outcome is needed."""
 
 Tell = Callable[[int, Reply], None]
-"""Sends the reply to a message, by its number."""
+"""Sends a reply to a message, given its number."""
 
 
 class ModelHost:
-    """Models, and the messages that wait for each."""
+    """Models, and the queue of messages for each."""
 
     def __init__(
         self,
@@ -66,16 +66,16 @@ class ModelHost:
         save_events: int = SAVE_EVENTS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """Nothing waits yet.
+        """Create a host without messages.
 
         Args:
             store: the models.
             tell: sends replies.
-            decision_seconds: in which a model decides on the points of one suggestion.
-            reads: answers long questions; without it, they are answered in their steps.
-            fold_seconds: of folding in one step, at most.
-            save_events: that the stored rows may be behind.
-            idle_seconds: without a message, after which a model that is ahead of its stored rows is stored.
+            decision_seconds: time limit for deciding on the points of one suggestion.
+            reads: answers long questions; if None, they are answered in steps.
+            fold_seconds: limit of the folding time in one step.
+            save_events: most events that the stored rows may lag behind.
+            idle_seconds: idle time after which a model that is newer than its stored rows is stored.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
         self._decision_seconds = decision_seconds
@@ -85,13 +85,13 @@ class ModelHost:
         self._guard = threading.Lock()
         self._waiting: dict[str, deque[tuple[int, Work]]] = {}
         self._at_work: set[str] = set()
-        """Studies whose step has begun; their first message stays the first."""
+        """Studies whose step is in progress; their first message stays first."""
         self._failures: dict[str, tuple[str, int, str]] = {}
-        """Study -> incarnation and event at which its log could not be followed, and why."""
+        """Study -> incarnation, event at which its log could not be folded, and the reason."""
 
     def post(self, number: int, message: Message) -> None:
-        """Let a message wait for the next step of its study. Suggestions do not wait for the questions before them. A
-        question that is withdrawn waits no longer, unless its step has begun."""
+        """Queue a message for the next step of its study, suggestions before questions. A withdrawal removes its
+        question unless the question's step has begun."""
         with self._guard:
             waiting = self._waiting.setdefault(message.study_id, deque())
             if not isinstance(message, Withdraw):
@@ -105,19 +105,19 @@ class ModelHost:
             self._tell(each, Superseded())
 
     def _place(self, message: Work, waiting: Sequence[tuple[int, Work]]) -> int:
-        """Of a message among those that wait."""
+        """Index at which the queue takes a message."""
         place, first = len(waiting), int(message.study_id in self._at_work)
         while isinstance(message, Advance) and place > first and isinstance(waiting[place - 1][1], Ask):
             place -= 1
         return place
 
     def has_messages(self, study_id: str) -> bool:
-        """Whether a message waits for the study."""
+        """Whether a message is queued for the study."""
         with self._guard:
             return bool(self._waiting.get(study_id))
 
     def kind_of_next(self, study_id: str) -> str:
-        """Of the study's next step, as far as that is known: see ``step_queue``."""
+        """The kind of the study's next step, as far as known: see ``step_queue``."""
         model = self.store.find(study_id)
         with self._guard:
             waiting = self._waiting.get(study_id)
@@ -129,12 +129,12 @@ class ModelHost:
         return LEARNS if model.learns_next else FOLDS
 
     def step(self, study_id: str) -> bool:
-        """Do a part of what waits for a study; whether there is more to do."""
+        """Do a part of the queued work for a study; return whether more is left."""
         with self._guard:
             self._at_work.add(study_id)
         try:
             return self._step(study_id)
-        except Exception as error:  # nothing that one study meets may end the thread that serves them all
+        except Exception as error:  # an error in one study must not end the thread that serves them all
             logger.exception("study %s: a step of its model failed", study_id)
             self.store.drop(study_id)
             return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
@@ -156,13 +156,13 @@ class ModelHost:
                 model = self._follow(message)
             except CannotFollow as failure:
                 self._reply_out_of_order(number, message, str(failure))
-            except AdaBKBError as error:  # the database does not answer, or the study is gone
+            except AdaBKBError as error:  # the database does not respond, or the study was deleted
                 self._postpone(number, message, error)
             else:
                 if model.seq < message.study_seq:
                     if isinstance(message, Advance):
                         self._tell(number, _behind(model, message.study_seq - model.seq))
-                    return True  # the message waits on
+                    return True  # the message stays queued
                 self._answer(number, message, model)
                 if isinstance(message, Advance):
                     self._answer_a_question(message, model)
@@ -170,7 +170,8 @@ class ModelHost:
         return True
 
     def _answer_a_question(self, behind: Advance, model: Model) -> None:
-        """Answer the first one that waits, if the model has come so far: there may always be an ``Advance`` before."""
+        """Answer the first queued question that the model is recent enough for: an ``Advance`` may always precede
+        it."""
         with self._guard:
             waiting = self._waiting[behind.study_id]
             number, question = next((each for each in waiting if isinstance(each[1], Ask)), (0, None))
@@ -184,7 +185,7 @@ class ModelHost:
         self._ask(number, question, model)
 
     def _first(self, study_id: str) -> tuple[int, Work] | None:
-        """The first message; of several to advance in a row, the last one, which includes the others."""
+        """The first message; of consecutive ``Advance`` messages the last one, which includes the others."""
         with self._guard:
             waiting = self._waiting.get(study_id)
             if not waiting:
@@ -200,7 +201,7 @@ class ModelHost:
             return waiting[0]
 
     def _give_up(self, study_id: str, reason: str) -> bool:
-        """Refuse the first message; whether there was one."""
+        """Refuse the first message; return whether there was one."""
         taken = self._first(study_id)
         if taken is None:
             return False
@@ -215,10 +216,10 @@ class ModelHost:
             self._waiting[study_id].popleft()
 
     def _follow(self, message: Advance | Ask) -> Model:
-        """The model, brought on towards the event of the message by a slice.
+        """The model after folding one more slice towards the message's event.
 
         Raises:
-            CannotFollow: it cannot follow the log.
+            CannotFollow: the log cannot be folded.
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
@@ -235,7 +236,7 @@ class ModelHost:
             if model.seq < message.study_seq:
                 events = message.events if isinstance(message, Advance) else []
                 log = [event for event in events if event.seq > model.seq]
-                if not log or log[-1].seq != model.seq + len(log):  # another server wrote some of them
+                if not log or log[-1].seq != model.seq + len(log):  # another server wrote some of the events
                     log = self.store.log_after(study_id, model.seq, message.study_seq)
                     self._keep_events(message, log)
                 started = time.monotonic()
@@ -253,13 +254,13 @@ class ModelHost:
         self._failures.pop(study_id, None)
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
-        if is_restored and model.seq < message.study_seq:  # it may be dropped again before its next slice
+        if is_restored and model.seq < message.study_seq:  # it may be evicted before its next slice
             with suppress(*IGNORED_AHEAD):
                 self.store.save(study_id, model)
         return model
 
     def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
-        """Let a message that waits on hold these events, so that its next slice does not read them again."""
+        """Attach these events to a message that stays queued, so that its next slice need not read them again."""
         if isinstance(message, Advance):
             with self._guard:
                 waiting = self._waiting[message.study_id]
@@ -300,7 +301,7 @@ class ModelHost:
             self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_follow=False))
 
     def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
-        """Let the server ask again: the model has no part in the error."""
+        """Ask the server to resend the message after a database error."""
         if isinstance(message, Ask):
             self._tell(number, Answered(error=error))
         else:
@@ -308,7 +309,7 @@ class ModelHost:
             self._tell(number, Postponed())
 
     def _work_ahead(self, study_id: str) -> bool:
-        """What the next result needs, and storing what has changed; whether there may be more to do."""
+        """Prepare for the next result, and store changes; return whether more may be left."""
         model = self.store.find(study_id)
         if model is None:
             return False
@@ -322,12 +323,12 @@ class ModelHost:
         return False
 
     def idle(self) -> list[str]:
-        """Studies whose models are ahead of their stored rows, and were not used for a while."""
+        """Studies whose models are newer than their stored rows and have been idle."""
         moment = time.monotonic() - self._idle_seconds
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 
     def save_all(self, but: Collection[str] = ()) -> None:
-        """Store every model that is ahead of its rows, except those of some studies."""
+        """Store every model that is newer than its rows, except those of some studies."""
         for study_id, model in self.store.unsaved():
             if study_id not in but:
                 with suppress(*IGNORED_AHEAD):
@@ -352,9 +353,9 @@ def _behind(model: Model, events: int) -> Advanced:
 
 
 def _advanced(model: Model, error: str | None = None) -> Advanced:
-    figures = None
+    model_stats = None
     if model.has_folded and (model.rests_on or model.decided):
-        figures = model.figures()
+        model_stats = model.stats()
     points = [decision.proposal for decision in model.decided]
     is_all = model.has_decided_on_all()
     return Advanced(
@@ -363,7 +364,7 @@ def _advanced(model: Model, error: str | None = None) -> Advanced:
         model.rests_on,
         points,
         is_all,
-        figures,
+        model_stats,
         error=error,
         seconds=model.fold_seconds,
         fixed=model.fixed,

@@ -1,4 +1,4 @@
-"""Models in the process of those who ask them: for commands, tests, and a server that is set up without processes."""
+"""Models in the caller's process: for commands, tests, and a server without model processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.timeouts import UNHURRIED
 
 
 class InProcess:
-    """A message is worked on before ``post`` returns."""
+    """Processes a message before ``post`` returns."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class InProcess:
         self._lock = threading.RLock()
 
     def open(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Do it, and what can be done ahead."""
+        """Process a message, and prepare for the next."""
         number = next(self._numbers)
         self._receivers[number] = receive
         self._host.post(number, message)
@@ -64,11 +64,11 @@ class InProcess:
 
     @property
     def loaded_at(self) -> float:
-        """Before everything else: this module imports the engine."""
+        """Always loaded, since this module imports the engine."""
         return 0.0
 
     def close(self) -> None:
-        """Store what is ahead of the rows."""
+        """Store models that are newer than their rows."""
         self._host.save_all()
 
     def _tell(self, number: int, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""What the server knows of the model of one study: how far it has come, and which points it has decided on."""
+"""The server's view of one study's model: how far it has folded the log, and which points it has decided on."""
 
 from __future__ import annotations
 
@@ -15,127 +15,132 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.timeouts import Timeouts
 
 POSTPONED_IN_A_ROW = 20
-"""Times that the database does not answer a model, after which suggestions stop waiting for a while."""
+"""Consecutive database errors of a model, after which suggestions stop waiting for a while."""
 MAX_BACKOFF_SECONDS = 60.0
-"""For which a study gets no work at most, after its work has ended its process again and again."""
+"""Longest time for which a study gets no work after its work has repeatedly ended its process."""
 
 
 @dataclass
 class Prefetched:
-    """Proposals that can be handed out one after the other."""
+    """Proposals to hand out in order."""
 
     points: list[Proposal]
     rests_on: int
-    """Seq of the last event that affects the model, when the first one was decided on."""
+    """Seq of the last event that affects the model as of the first decision."""
     is_all: bool = False
-    """Whether no point of a finite space is left beyond these."""
+    """Whether a finite space has no points left beyond these."""
     asked: int = 0
-    """How many were asked for: fewer came if there were no more, or not in time."""
+    """How many were requested; fewer are present if the space or the time ran out."""
     fixed: dict[str, Any] | None = None
-    """Values that parameters of the points have."""
+    """Parameter values that all the points share."""
 
     def take(self, count: int, rests_on: int | None, fixed: dict[str, Any] | None = None) -> list[Proposal] | None:
-        """The first points, if they rest on this event, hold these parameters fixed and no others, and are enough or
-        all that the model gives."""
+        """The first points if they rest on this event and fix exactly these parameters; None if there are fewer than
+        ``count``, unless the model gives no more."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
         if rests_on != self.rests_on or not is_enough or not are_alike(fixed, self.fixed):
             return None
         return self.points[:count]
 
     def handed_out(self, count: int, rests_on: int) -> None:
-        """The first points are handed out now, the last of them by this event."""
+        """Remove the first points, which were handed out; ``rests_on`` is the event of the last one."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
 
 
 @dataclass
 class ModelLink:
-    """The model of one study, from the server's side. Used by the thread that serves the study."""
+    """The server's state of one study's model. Used only by the thread that serves the study."""
 
     study_id: str
     inference: Inference
     receive: Callable[[Reply], None]
-    """Given every reply, on any thread."""
+    """Called with every reply, on any thread."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     """How long requests wait for the model."""
     clock: Callable[[], float] = monotonic
     incarnation: str = ""
     study_seq: int = 0
-    """Seq of the last event that the server knows of."""
+    """Seq of the last event known to the server."""
     rests_on: int | None = None
-    """Seq of the last event among them that affects the model, where that is known."""
+    """Seq of the last known event that affects the model; None if not known."""
     model_seq: int = 0
     """Seq of the last event that the model has folded."""
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
-    figures: dict[str, Any] | None = None
+    model_stats: dict[str, Any] | None = None
     error: str | None = None
-    """Why the model could not follow the log, or not decide, when it last tried."""
+    """Why the model failed to fold the log or to decide at its last attempt."""
     can_follow: bool = True
-    """Whether it could follow."""
-    _told: int = 0
-    """Seq of the last event that the model was told to fold."""
-    _untold: list[EventRow] = field(default_factory=list)
-    """Events after that."""
-    _asked: tuple[int, int] = (-1, 0)
-    """Position and number of the points that the model was last asked for."""
-    _asked_fixed: dict[str, Any] | None = None
-    """Values that parameters of these points were to have."""
+    """Whether folding succeeded."""
+    _requested_seq: int = 0
+    """Seq of the last event that the model was asked to fold."""
+    _unsent: list[EventRow] = field(default_factory=list)
+    """Later events."""
+    _requested_points: tuple[int, int] = (-1, 0)
+    """Position and number of the points last requested."""
+    _requested_fixed: dict[str, Any] | None = None
+    """Parameter values fixed in that request."""
     _waiting_since: float | None = None
     _lost: int = 0
-    """Processes that have ended one after the other before they could reply."""
+    """Consecutive processes that ended before they could reply."""
     _lost_last: int = 0
     """Number of the last of them."""
     _postponed: int = 0
-    """Times in a row that the model could not read its log."""
+    """Consecutive times that the model could not read its log."""
     _backoff_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
-        """The study is about to be worked on: what is known of its model must be about this log."""
+        """Prepare for work on the study: drop all state of another incarnation or log."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
-            self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
+            self.model_stats, self.error, self.can_follow, self._waiting_since = None, None, True, None
             self.prefetched = Prefetched([], -1)
         if study.study_seq != self.study_seq:  # another server has written events
-            self.study_seq, self.rests_on, self._told, self._untold = study.study_seq, None, 0, []
+            self.study_seq, self.rests_on, self._requested_seq, self._unsent = study.study_seq, None, 0, []
 
     def reset(self) -> None:
-        """What was said to the model and heard from it may be lost: it is told anew."""
+        """Resend the log to the model, since messages or replies may be lost."""
         self.study_seq, self._waiting_since = 0, None
 
-    def logged(self, events: list[EventRow]) -> None:
-        """Events were committed."""
+    def note_events(self, events: list[EventRow]) -> None:
+        """Note committed events."""
         for event in events:
             self.study_seq = event.seq
             if event.affects_model and self.rests_on is not None:
                 self.rests_on = event.seq
-        self._untold.extend(events)
+        self._unsent.extend(events)
 
     @property
     def loaded_at(self) -> float:
-        """When the engine was loaded, by ``time.monotonic``; infinite until then. Waits for it count from then."""
+        """When the engine finished loading, by ``time.monotonic``; infinite until then. Waiting times count from
+        then."""
         return self.inference.loaded_at
 
     def has_followed(self) -> bool:
-        """Whether the model has folded everything."""
+        """Whether the model has folded every known event."""
         return self.model_seq >= self.study_seq
 
     def is_worth_waiting_for(self) -> bool:
-        """Whether a reply may come soon, and be of use."""
+        """Whether a useful reply may arrive soon."""
         now = self.clock()
         if now < self._backoff_until:
             return False
-        if (self.error is not None or not self.can_follow) and self._told <= self.model_seq:
+        if (self.error is not None or not self.can_follow) and self._requested_seq <= self.model_seq:
             return False
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
     def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
-        """Let the model fold everything, and decide on so many points with these values of parameters, unless that is
-        what it was last told."""
-        is_asked = self._asked >= (self.rests_on or -1, count) and are_alike(fixed, self._asked_fixed)
-        is_told = self._told == self.study_seq and (count == 0 or is_asked)
-        if is_told or self.clock() < self._backoff_until:
+        """Ask the model to fold all events and to decide on so many points with these fixed values, unless that was its
+        last request."""
+        has_points = self._requested_points >= (self.rests_on or -1, count) and are_alike(fixed, self._requested_fixed)
+        is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
+        if is_requested or self.clock() < self._backoff_until:
             return
-        events, self._untold = self._untold, []
-        self._told, self._asked, self._asked_fixed = self.study_seq, (self.rests_on or -1, count), fixed
+        events, self._unsent = self._unsent, []
+        self._requested_seq, self._requested_points, self._requested_fixed = (
+            self.study_seq,
+            (self.rests_on or -1, count),
+            fixed,
+        )
         if self._waiting_since is None:
             self._waiting_since = self.clock()
         self.inference.post(
@@ -143,35 +148,35 @@ class ModelLink:
         )
 
     def ask(self, number: int, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
-        """Let the model fold everything, and answer a question then."""
+        """Ask the model to fold all events and then answer a question."""
         self.inference.post(Ask(self.study_id, self.incarnation, self.study_seq, question, arguments, number), receive)
 
     def withdraw(self, number: int) -> None:
-        """Withdraw a question: no request waits for its answer any more."""
+        """Withdraw a question that no request waits for any more."""
         self.inference.post(Withdraw(self.study_id, number), self.receive)
 
     def forget(self) -> None:
-        """Let the model be dropped."""
+        """Drop the model."""
         self.incarnation = ""
         self.inference.post(Forget(self.study_id), self.receive)
 
     def adopt(self, reply: Reply) -> None:
-        """Take a reply in."""
+        """Update the state from a reply."""
         if isinstance(reply, Lost):
-            if reply.run == self._lost_last:  # another message to the same one
+            if reply.run == self._lost_last:  # another message to the same process
                 return
             self._lost += 1
             self._lost_last = reply.run
             seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
             self._backoff_until = self.clock() + seconds
-            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Postponed):
             self._postponed += 1
             if self._postponed % POSTPONED_IN_A_ROW == 0:
                 self._backoff_until = self.clock() + self.timeouts.suggestion
-            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
-            is_last = not reply.behind and reply.model_seq >= self._told
+            is_last = not reply.behind and reply.model_seq >= self._requested_seq
             self._waiting_since = None if is_last else self.clock()
             if not reply.behind:
                 self._adopt(reply)
@@ -184,8 +189,8 @@ class ModelLink:
             self.error = reply.error
         if not reply.can_follow:
             return
-        if reply.figures is not None:
-            self.figures = reply.figures
+        if reply.model_stats is not None:
+            self.model_stats = reply.model_stats
         if reply.model_seq == self.study_seq:
             self.rests_on = reply.rests_on
         self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.fixed)

@@ -1,4 +1,4 @@
-"""What a server and a model process say to each other about one study."""
+"""The messages between a server and a model process, about one study."""
 
 from __future__ import annotations
 
@@ -11,90 +11,90 @@ from adabkb_service.storage.rows import EventRow
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Fold the log up to an event, and then decide on points."""
+    """Fold the log up to an event, then decide on points."""
 
     study_id: str
     incarnation: str
     study_seq: int
-    """Seq of the event to fold up to."""
+    """Seq of the last event to fold."""
     events: list[EventRow] = field(default_factory=list)
-    """The last ones up to it, as far as the server has them; others are read from the database."""
+    """The latest events up to it, as far as the server has them; the model reads others from the database."""
     decide: int = 0
-    """How many points to have decided on then, those decided on before included."""
+    """Number of points to have decided on, including earlier decisions."""
     fixed: dict[str, Any] | None = None
-    """Values that parameters of these points are to have."""
+    """Parameter values that these points must have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """How far the model has come."""
+    """Progress of the model."""
 
     incarnation: str
-    """Of the study that the model is of."""
+    """Incarnation of the study."""
     model_seq: int
-    """Seq of the last event folded."""
+    """Seq of the last folded event."""
     rests_on: int
     """Seq of the last event that affects the model: the points rest on it."""
     points: list[Proposal] = field(default_factory=list)
-    """All points decided on, in order; each rests on those before it being handed out."""
+    """All points decided on, in order; each assumes that those before it are handed out."""
     is_all: bool = False
-    """Whether no point of a finite space is left beyond these."""
-    figures: dict[str, Any] | None = None
-    """The model in numbers; None where they are as they were stored."""
+    """Whether a finite space has no points left beyond these."""
+    model_stats: dict[str, Any] | None = None
+    """Statistics of the model; None if unchanged since they were stored."""
     behind: int = 0
-    """Events that are left to fold; another message follows."""
+    """Number of events left to fold; another message follows."""
     error: str | None = None
-    """Why the model cannot follow the log, or cannot decide."""
+    """Why the model cannot fold the log, or cannot decide."""
     can_follow: bool = True
-    """Whether the model follows the log, even if it cannot decide."""
+    """Whether the model can fold the log, even if it cannot decide."""
     seconds: float = 0.0
-    """How long it took to fold the last events."""
+    """Time to fold the latest events."""
     asked: int = 0
-    """How many points it was to decide on."""
+    """Number of points requested."""
     cache_bytes: int = 0
-    """Of all models that the process holds now."""
+    """Size of all models in the process."""
     fixed: dict[str, Any] | None = None
-    """Values that parameters of the points have."""
+    """Parameter values that all the points share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Fold the log up to an event, and answer a question then."""
+    """Fold the log up to an event, then answer a question."""
 
     study_id: str
     incarnation: str
     study_seq: int
     question: str
-    """A name in ``inference.questions``."""
+    """Name of a question in ``inference.questions``."""
     arguments: tuple[Any, ...] = ()
     number: int = 0
-    """By which it can be withdrawn."""
+    """Identifies the question for a withdrawal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Withdraw a question: no request waits for its answer any more."""
+    """Withdraw a question that no request waits for any more."""
 
     study_id: str
     number: int
-    """Of the question."""
+    """Number of the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a question, or what was raised instead."""
+    """The answer to a question, or the exception."""
 
     value: Any = None
     error: Exception | None = None
 
 
 class CannotFollow(Exception):
-    """Instead of an answer: the model cannot follow its log. The text says why."""
+    """Reply to a question if the model cannot fold its log; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The study is gone, or its rows were replaced."""
+    """Drop the model of a study that was deleted or replaced."""
 
     study_id: str
 
@@ -104,47 +104,47 @@ class Lost:
     """The process ended before it could reply."""
 
     run: int
-    """Number of the process: 1 is the first one that was started, or was to be."""
+    """Number of the process; 1 is the first attempt to start one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """The database did not answer, so the model could not read its log; it may be told again."""
+    """The model could not read its log from the database; the message may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """There is nothing to say: a later message includes this one, or the study is forgotten."""
+    """No reply: a later message includes this one, or the study was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What model processes have to do and to hold."""
+    """Load of the model processes."""
 
     waiting: int
-    """Messages that they have not replied to."""
+    """Messages without a reply."""
     cache_bytes: int
-    """Of their models, by what they last said."""
+    """Size of their models, as last reported."""
     pids: list[int]
-    """The processes that run now, beside the server's own."""
+    """Processes running now, besides the server's own."""
     down: int = 0
-    """Processes that have ended, and whose successors have not started for some seconds."""
+    """Processes that ended and were not replaced within some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Told by a process once it takes messages."""
+    """Sent by a process once it accepts messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Told by a process now and then, in reply to nothing."""
+    """Sent by a process periodically, not as a reply."""
 
     seconds: dict[str, float]
-    """Of a processor, by study, since it was last told."""
+    """Processor time by study since the last report."""
 
 
 Work = Advance | Ask | Forget
-"""What is done in the order in which it comes."""
+"""Messages that are processed in order of arrival."""
 Message = Work | Withdraw
 Reply = Advanced | Answered | Superseded | Postponed | Lost

@@ -1,7 +1,7 @@
 """A study's model: the log folded through the engine.
 
-A model is a pure function of the events. Its cells, its dictionary and what it has learned are stored as of some event,
-so that it is restored from there instead of from the first event (``restore``); the rest lives in memory only.
+A model is a pure function of the events. Its cells, its dictionary and its learned parameters are stored as of some
+event, from which ``restore`` continues; the rest is only in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
-from adabkb_service.storage.catalogues import Pieces, held
+from adabkb_service.storage.catalogues import Pieces, tables_of
 from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
@@ -29,46 +29,46 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Model:
-    """The engine's state and what it was made of."""
+    """The engine's state and its inputs."""
 
     definition: StoredDefinition
     policy: Policy[Any, Any]
     """The algorithm."""
     incarnation: str
     seq: int
-    """The last event folded."""
+    """Seq of the last folded event."""
     rests_on: int
-    """The last one of them that affects the model."""
+    """Seq of the last folded event that affects the model."""
     state: Any
     dataset: Dataset
     cells: dict[str, str]
-    """key -> status of every cell ever created, in order of creation."""
+    """Key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
-    """Each rests on the present state and on those before it being handed out."""
+    """Each assumes the present state, and that the decisions before it are handed out."""
     fixed: dict[str, Any] | None = None
-    """Values that parameters of the points decided on have."""
+    """Parameter values that the points decided on share."""
     prepared: bool = True
-    """Whether the work that the next result needs is done ahead."""
+    """Whether the preparation for the next result is done."""
     unsaved: dict[str, str] = field(default_factory=dict)
-    """Cells that have changed since they were stored."""
+    """Cells changed since they were stored."""
     is_new_tree: bool = False
-    """Whether none of the stored cells is one of this tree: the space was edited since they were stored."""
+    """Whether the tree was rebuilt after an edit of the space, so that none of the stored cells belongs to it."""
     has_folded: bool = False
-    """Whether it has folded anything since it was restored: else its figures are those that are stored."""
+    """Whether any event was folded since the model was restored; if not, its statistics equal the stored ones."""
     used_at: float = field(default_factory=time.monotonic)
-    """When it last took a message."""
+    """When it last received a message."""
     fold_seconds: float = 0.0
-    """How long it took to fold the last events."""
+    """Time to fold the latest events."""
     measured_seq: int = 0
-    """The last event when its size was measured."""
+    """Seq of the last event when its size was measured."""
     saved_seq: int = 0
-    """The event that the stored rows include."""
+    """Seq of the last event in the stored rows."""
     saved_dictionary: frozenset[int] | None = None
     """The dictionary as stored; None if it must be read."""
     diverged: list[int] = field(default_factory=list)
-    """Trials whose point, decided on again, came out different from what the log says was handed out."""
+    """Trials whose point differs from the logged one when decided on again."""
     tables: tuple[Pieces, ...] = ()
-    """Those of its catalogue, which an edit changes."""
+    """Rows of its catalogues, which an edit changes."""
 
     @property
     def sign(self) -> float:
@@ -77,28 +77,28 @@ class Model:
 
     @property
     def dictionary(self) -> frozenset[int]:
-        """Its members, as ordinals of distinct evaluated points."""
+        """Ordinals of the distinct evaluated points in the dictionary."""
         return frozenset(self.policy.dictionary(self.state))
 
     @property
     def learned(self) -> Mapping[str, object] | None:
-        """What restoring it needs beyond the results, the cells and the dictionary, as JSON."""
+        """State needed to restore it besides the results, the cells and the dictionary, as JSON."""
         return self.policy.learned(self.state)
 
     def snapshot(self) -> Model:
-        """The model as it is now, whatever this one folds later: for questions, on any thread. States and definitions
-        are immutable, so only what holds them is copied."""
+        """A copy that later folding does not change, to answer questions on any thread. States and definitions are
+        immutable, so only their containers are copied."""
         return replace(self, dataset=self.dataset.copy(), cells=dict(self.cells), decided=list(self.decided))
 
     def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
-        """Fold the next events in.
+        """Fold the next events.
 
         Args:
             log: the events.
-            until: when (``time.monotonic``) to leave the rest of them.
+            until: time limit (``time.monotonic``); later events stay unfolded.
 
         Raises:
-            Exception: whatever the engine raised; the model is then of no more use.
+            Exception: raised by the engine; the model is then unusable.
         """
         left_out = superseded(log)
         for index, event in enumerate(log):
@@ -109,32 +109,32 @@ class Model:
             self._count(event)
 
     def accept(self, log: Iterable[EventRow]) -> None:
-        """Take in events whose part in the engine is done."""
+        """Note events that are already applied to the engine."""
         for event in log:
             self._count(event)
 
     def hold(self, fixed: dict[str, Any] | None) -> None:
-        """Decide on points at which parameters have these values from now on."""
+        """Fix these parameter values in all further decisions."""
         if not are_alike(fixed, self.fixed):
             self.decided.clear()
             self.fixed = fixed
 
     def decide(self, count: int, *, until: float = math.inf) -> None:
-        """Decide on so many points beyond those decided on already, fewer where a finite space or slice ends.
+        """Decide on ``count`` more points, or fewer if a finite space or slice ends.
 
         Args:
-            count: how many.
-            until: when (``time.monotonic``) to leave the rest of them; one is decided on in any case.
+            count: number of points.
+            until: time limit (``time.monotonic``); at least one point is decided on.
         """
         state, pending = self.state, self.dataset.pending()
         if self.decided:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
-        failed, moved = self.dataset.failed_points(), self.dataset.moved_points()
+        failed, replaced = self.dataset.failed_points(), self.dataset.replaced_points()
         if self.fixed is None:
-            suggestions = self.policy.suggestions(state, pending, failed, moved)
+            suggestions = self.policy.suggestions(state, pending, failed, replaced)
         else:
-            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, moved)
+            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, replaced)
         gap = self.policy.report(self.state).gap
         for suggestion in islice(suggestions, count):
             proposal = Proposal(
@@ -153,13 +153,13 @@ class Model:
                 return
 
     def predict(self, positions: Array) -> list[Expected]:
-        """Predictions at positions (k, d), by the results alone."""
+        """Predictions at positions (k, d), from the results alone."""
         return expected(
             self.policy.predict(self.state, positions), self.sign, self.dataset.metrics, self.dataset.objective
         )
 
     def of(self, metric: str | None) -> tuple[Any, float]:
-        """The state of the engine that models a metric, and the sign of its results; of the objective without one."""
+        """The engine's state for a metric, or for the objective if None, and the sign of its results."""
         objective = self.dataset.objective
         if metric is None or (objective is not None and objective.name == metric):
             return self.state, self.sign
@@ -167,19 +167,19 @@ class Model:
         return self.policy.of_metric(self.state, index), self.dataset.metrics[index].sign
 
     def _expected(self, point: Array) -> Expected | None:
-        """The prediction at a point, (d,), if there is any result to predict from."""
+        """The prediction at a point (d,); None without results."""
         if not self.dataset.results:
             return None
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
 
     def _trust(self, trust: Sequence[float]) -> dict[str, float] | None:
-        """By older study; None of a study without any."""
+        """Weight of each older study by name; None without older studies."""
         older = self.definition.transfer_from
         return dict(zip(older, trust or [0.0] * len(older), strict=True)) if older else None
 
     def prepare(self) -> None:
-        """Do the work ahead that the next result needs, for the present state and for those after the decisions."""
+        """Prepare for the next result, in the present state and in those after the decisions."""
         self.prepared = True
         self.state = self.policy.prepare(self.state)
         self.decided = [
@@ -193,7 +193,7 @@ class Model:
         return not self.prepared and self.policy.learns_next(self.state)
 
     def has_decided_on_all(self) -> bool:
-        """Whether no point of a finite space or slice is left beyond those handed out and decided on."""
+        """Whether a finite space or slice has no points left beyond those handed out and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
@@ -204,13 +204,13 @@ class Model:
     def _slice(self, fixed: dict[str, Any]) -> Slice:
         return Slice(self.dataset.space, fixed)
 
-    def figures(self) -> dict[str, Any]:
-        """The state in numbers: finite, in the objective's units and sign.
+    def stats(self) -> dict[str, Any]:
+        """Statistics of the state: finite, in the objective's units and sign.
 
-        ``rests_on`` is the event that they are as of.
+        ``rests_on`` is the event that they rest on.
         """
         report = asdict(self.policy.report(self.state))
-        report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
+        report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 becomes 0.0
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
@@ -230,13 +230,13 @@ class Model:
             self.rests_on, self.has_folded = event.seq, True
 
     def _edit(self, event: EventRow) -> None:
-        """The definition and the dataset after an edit of the space."""
+        """Replace the definition and the dataset after an edit of the space."""
         stored = edited(self.definition.model_dump(mode="json"), event.payload)
-        self.definition, self.tables = definition_of(stored), held(stored)
+        self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
 
     def _apply_to_engine(self, event: EventRow) -> None:
-        """The engine's part of one event."""
+        """Apply an event to the engine."""
         if is_decision(event):
             self._adopt(event)
             return
@@ -260,7 +260,7 @@ class Model:
         self._change_cells(update.cells)
 
     def _adopt(self, event: EventRow) -> None:
-        """The decision that made a trial: one that was made ahead, or made again."""
+        """Apply the decision behind a new trial, made in advance or repeated."""
         self.hold(event.payload["fixed"])
         if not self.decided:
             self.decide(1)
@@ -274,7 +274,7 @@ class Model:
             self._change_cells(decided[0].cells)
 
     def _change_cells(self, cells: dict[str, str]) -> None:
-        self.cells.update(cells)  # a cell that changes again keeps its place
+        self.cells.update(cells)  # a cell that changes again keeps its place in the order
         self.unsaved.update(cells)
 
 

@@ -1,7 +1,7 @@
-"""Where models live: in this process, or in processes beside the server, each with its share of the studies.
+"""Run models in this process, or in worker processes, each with its share of the studies.
 
-Numerics hold Python's interpreter lock. In a process of their own they hold up neither the requests of the server nor
-the studies of another process.
+Numerics hold Python's interpreter lock. In separate processes they block neither the server's requests nor the studies
+of other processes.
 """
 
 from __future__ import annotations
@@ -33,57 +33,57 @@ logger = logging.getLogger(__name__)
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
 LOADING_SECONDS = 60.0
-"""How long a start waits for the first process, which imports the engine, usually in less than a second."""
+"""How long a start waits for the first process to import the engine, usually less than a second."""
 SLOW_SECONDS = 5.0
-"""Of loading, from which on the log says that it took long."""
+"""Loading time from which a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""Of the time in which a process is to end: for storing its models. It ends the steps at work in half as long."""
+"""Share of a process' stop timeout for storing its models; steps in progress get half of that to finish."""
 SILENT_SECONDS = 150.0
-"""A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
+"""A process with unanswered messages that is silent for so long counts as hung: it is killed and replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """When a process is started again and when it counts as down, in seconds."""
+    """When a process is restarted and when it counts as down, in seconds."""
 
     restart: float = 1.0
-    """Between two starts, at least."""
+    """Least interval between two starts."""
     down: float = 5.0
-    """After which a process that did not start is reported as not running; until then its messages just wait."""
+    """Time after which a process that did not start is reported as down; until then its messages wait."""
     begin: float = 60.0
-    """After which a process that has not begun to take messages is ended and replaced: it had no memory for its
+    """Time after which a process that does not accept messages is killed and replaced: it had no memory for its
     threads."""
 
 
 Receive = Callable[[Reply], None]
 Charge = Callable[[Mapping[str, float]], None]
-"""Called now and then with the processor seconds that models have worked for since, by study."""
+"""Called periodically with the processor seconds of models since the last call, by study."""
 
 
 def ignore_usage(_: Mapping[str, float]) -> None:
-    """Where nobody wants to know."""
+    """Discard the usage."""
 
 
 class Inference(Protocol):
-    """Takes messages for models, and gives the replies, sooner or later, from any thread."""
+    """Accepts messages for models, and delivers replies later on any thread."""
 
     def open(self) -> None:
-        """Messages are about to come."""
+        """Prepare for messages."""
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Take a message; ``receive`` is called with each reply to it."""
+        """Send a message; ``receive`` is called with each reply to it."""
 
     @property
     def load(self) -> Load:
-        """What there is to do and to hold now."""
+        """The current load."""
 
     @property
     def loaded_at(self) -> float:
-        """When the first processes had imported the engine, by ``time.monotonic``; infinite until they have."""
+        """When the first processes finished importing the engine, by ``time.monotonic``; infinite until then."""
 
     def close(self) -> None:
-        """No more messages will come."""
+        """Stop; no more messages may be sent."""
 
 
 def in_this_process(
@@ -100,7 +100,7 @@ def in_this_process(
 
 
 class WorkerPool:
-    """Processes of our own. One that ends is replaced; what it was asked is answered by ``Lost``."""
+    """Worker processes. One that ends is replaced; ``Lost`` is the reply to its unanswered messages."""
 
     def __init__(
         self,
@@ -127,34 +127,34 @@ class WorkerPool:
             stop_seconds * SAVING_SHARE,
         )
         self.silent_seconds = silent_seconds
-        """For which a process that has messages to reply to may say nothing; it may be changed at any time."""
+        """How long a process with unanswered messages may be silent; may be changed at any time."""
         self._workers = [
             _WorkerProcess(arguments, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
         ]
 
     def open(self) -> None:
-        """Start the processes; they are ready some seconds later, and take messages at once."""
+        """Start the processes. They accept messages at once and are ready some seconds later."""
         for each in self._workers:
             each.start()
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Send it to the process of the study."""
+        """Send a message to the process of its study."""
         self._workers[zlib.crc32(message.study_id.encode()) % len(self._workers)].post(message, receive)
 
     def close(self) -> None:
-        """End the processes, all at the same time."""
+        """Stop all processes in parallel."""
         for each in self._workers:
             each.stop()
         for each in self._workers:
             each.close()
 
     def _is_silent(self, since: float) -> bool:
-        """Whether a process that last said something then, by ``time.monotonic``, has stopped."""
+        """Whether a process counts as hung, given when it last sent something, by ``time.monotonic``."""
         return time.monotonic() - since > self.silent_seconds
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that run now."""
+        """Ids of the running processes."""
         return [each.pid for each in self._workers if each.pid is not None]
 
     @property
@@ -171,7 +171,7 @@ class WorkerPool:
 
 
 class _WorkerProcess:
-    """A process and its successors. One thread sends, another receives; no other thread waits for the process."""
+    """A process and its replacements. One thread sends and another receives; no other thread waits for the process."""
 
     def __init__(
         self,
@@ -192,40 +192,40 @@ class _WorkerProcess:
         self._outbox: queue.SimpleQueue[tuple[int, Message] | None] = queue.SimpleQueue()
         self._process: Any = None
         self._heard = 0.0
-        """When the process last said something, or had nothing to say."""
+        """When the process last sent something or had nothing to do."""
         self._has_begun = False
-        """Whether the process takes messages."""
+        """Whether the process accepts messages."""
         self.cache_bytes = 0
-        """Of its models, by what it last said."""
+        """Size of its models, as last reported."""
         self._opened_at = time.monotonic()
         self._down_since: float | None = self._opened_at
         self._loaded_at: float | None = None
-        """When the first process ran, or could not be started."""
+        """When the first process ran or failed to start."""
         self._closed = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
 
     @property
     def pid(self) -> int | None:
-        """Of the process that runs now."""
+        """Id of the running process."""
         process = self._process
         return None if process is None else process.pid
 
     @property
     def loaded_at(self) -> float:
-        """See ``Inference``. A first process that takes too long counts as loaded: it is away."""
+        """See ``Inference``. If the first process takes too long, it counts as loaded, and as down."""
         if self._loaded_at is not None:
             return self._loaded_at
         return math.inf if time.monotonic() < self._opened_at + LOADING_SECONDS else self._opened_at + LOADING_SECONDS
 
     @property
     def is_down(self) -> bool:
-        """Whether there has been no process for longer than it takes to start one."""
+        """Whether no process has run for longer than a start takes."""
         since = self._down_since
         return since is not None and time.monotonic() - max(since, self.loaded_at) > self._supervision.down
 
     @property
     def waiting(self) -> int:
-        """Messages that it has not replied to."""
+        """Number of messages without a reply."""
         return len(self._receivers)
 
     def start(self) -> None:
@@ -234,19 +234,19 @@ class _WorkerProcess:
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Send a message, as soon as there is a process that takes it."""
+        """Send a message as soon as a process accepts it."""
         number = next(self._numbers)
         with self._guard:
             self._receivers[number] = receive
         self._outbox.put((number, message))
 
     def stop(self) -> None:
-        """Let the process store its models and end."""
+        """Ask the process to store its models and end."""
         self._closed.set()
         self._outbox.put(None)
 
     def close(self) -> None:
-        """Wait until a stopped process has ended, for some seconds."""
+        """Wait some seconds for a stopped process to end."""
         self._supervisor.join(self._stop_seconds)
         self._kill()
 
@@ -255,7 +255,7 @@ class _WorkerProcess:
             started = time.monotonic()
             try:
                 self._run_one()
-            except Exception:  # no file descriptor, memory or thread was left; the next attempt may get them
+            except Exception:  # no file descriptor, memory or thread is available; the next attempt may get one
                 logger.exception("a model process could not be started; trying again")
             if self._closed.is_set():
                 return
@@ -269,7 +269,7 @@ class _WorkerProcess:
         """Start a process, and receive from it until it ends.
 
         Raises:
-            Exception: the system refused a file descriptor, a process or a thread. Nothing is left of the attempt.
+            Exception: the system refused a file descriptor, a process or a thread; the attempt was cleaned up.
         """
         ours, theirs = PROCESSES.Pipe()
         self._has_begun = False
@@ -301,7 +301,7 @@ class _WorkerProcess:
             logger.warning("a model process took %.0f s to load the engine; suggestions waited for it", seconds)
 
     def _watch(self, receiving: threading.Thread) -> None:
-        """Return when the process ends; end it if it does not begin, or is silent for too long."""
+        """Return when the process ends; kill it if it does not begin, or is silent for too long."""
         started = self._heard = time.monotonic()
         while receiving.is_alive():
             receiving.join(WATCH_SECONDS)
@@ -319,7 +319,7 @@ class _WorkerProcess:
             process.kill()
 
     def _send(self, pipe: Pipe, process: Any) -> None:
-        """Send what is in the outbox up to a None, at which the process ends; it may be gone already."""
+        """Send the outbox up to a None, which ends the process; the process may have ended already."""
         outbox = self._outbox
         try:
             while (entry := outbox.get()) is not None:
@@ -354,7 +354,7 @@ class _WorkerProcess:
             _tell(receive, reply)
 
     def _lose(self, run: int) -> None:
-        """Tell everybody who waits that the process is gone; the next one gets a new outbox."""
+        """Reply ``Lost`` to all unanswered messages; the next process gets a new outbox."""
         self.cache_bytes = 0
         with self._guard:
             self._outbox = queue.SimpleQueue()
@@ -364,7 +364,7 @@ class _WorkerProcess:
 
 
 def _tell(receive: Receive, reply: Reply) -> None:
-    """Give a reply to its receiver. An error of one receiver does not affect the others."""
+    """Deliver a reply. An error of one receiver does not affect the others."""
     try:
         receive(reply)
     except Exception:
@@ -372,7 +372,7 @@ def _tell(receive: Receive, reply: Reply) -> None:
 
 
 def start_process(pipe: Pipe, *arguments: Any) -> Any:
-    """A process that has begun to work at the other end of a pipe."""
+    """Start a process that works at the other end of a pipe."""
     with pipe:
         process = PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
         process.start()
@@ -380,7 +380,7 @@ def start_process(pipe: Pipe, *arguments: Any) -> Any:
 
 
 def _work(pipe: Pipe, *arguments: Any) -> None:
-    """What a process does. It has imported the engine before it was forked; the server never does."""
+    """Main function of a process, which has the engine imported by the fork server; the server never imports it."""
     from adabkb_service.inference import worker  # noqa: PLC0415
 
     worker.main(pipe, *arguments)

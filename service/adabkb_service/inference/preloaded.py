@@ -1,13 +1,13 @@
-"""Imported once by the process that model processes are forked from: they have their imports then."""
+"""Imported once by the fork server, so that model processes start with their imports done."""
 
 from __future__ import annotations
 
 import gc
 
-gc.disable()  # next to nothing of what is imported becomes garbage, and to look for it took a quarter of the time
+gc.disable()  # imports create almost no garbage, and collecting took a quarter of the time
 
-from adabkb_service.inference import pool, worker  # noqa: E402, F401 - all that a model process imports
+from adabkb_service.inference import pool, worker  # noqa: E402, F401 - all imports of a model process
 
-# Of the model processes, too: the collector would write to the memory that they share with this one.
+# The collector of a model process would write to memory shared with the fork server.
 gc.freeze()
 gc.enable()

@@ -1,4 +1,4 @@
-"""New points for a study: what the engine has decided on, or quasi-random points where it cannot decide."""
+"""New points for a study: decided on by the engine, or quasi-random where it cannot decide."""
 
 from __future__ import annotations
 
@@ -22,36 +22,35 @@ from adabkb_service.storage.rows import Origin, StudyRow
 Array = NDArray[np.float64]
 
 ATTEMPTS = 50
-"""Draws for a fallback point that is not known yet."""
+"""Draws per fallback point to find a new one."""
 MOST_TRIALS = 1 << 32
-"""More than a study has: keeps the draws of one trial apart from another's."""
+"""Exceeds the number of trials of a study, and so separates the draws of different trials."""
 MOST_KNOWN = 10_000
-"""Trials, and results, among which a fallback point is looked for."""
+"""Most trials and most results that a fallback point is compared with."""
 
 
 class Expected(NamedTuple):
-    """A prediction, in the units and with the sign of the objective, or of a metric. The bounds are those of
-    ``Prediction``."""
+    """A prediction in the units and sign of the objective or of a metric. ``Prediction`` defines the bounds."""
 
     mean: float
     std: float
     lcb: float
     ucb: float
     metrics: dict[str, Expected] | None = None
-    """Of the study's metrics, by name; None without any."""
+    """Predictions of the study's metrics, by name; None without metrics."""
     feasible_probability: float | None = None
-    """That the point keeps all outcome constraints."""
+    """Probability that the point satisfies all outcome constraints."""
     is_of_first: bool = False
-    """Whether the numbers are those of the first of several objectives, which is among the metrics too."""
+    """Whether the numbers are those of the first of several objectives, which is also among the metrics."""
 
     @property
     def is_finite(self) -> bool:
-        """Whether all of its numbers are finite."""
+        """Whether all numbers are finite."""
         metrics = self.metrics or {}
         return all(map(math.isfinite, self[:4])) and all(metric.is_finite for metric in metrics.values())
 
     def as_json(self) -> dict[str, Any]:
-        """As an event holds it."""
+        """The form stored in an event."""
         found: dict[str, Any] = {} if self.is_of_first else dict(zip(self._fields[:4], self, strict=False))
         if self.metrics is not None:
             metrics = {name: metric.as_json() for name, metric in self.metrics.items()}
@@ -62,8 +61,8 @@ class Expected(NamedTuple):
 def expected(
     found: Prediction, sign: float, metrics: Sequence[Metric], objective: Metric | None = None
 ) -> list[Expected]:
-    """Predictions of the engine, in the units and with the signs of the objective (if there are several, of the first
-    one, which is named) and of the metrics."""
+    """Predictions of the engine in the units and signs of the metrics and of the objective. With several objectives,
+    ``objective`` is the first one."""
     own = in_units(found, sign)
     if not metrics:
         return own
@@ -102,27 +101,27 @@ class Proposal:
     origin: Origin
     cell: str | None = None
     capped: bool = False
-    """Whether refinement ended at the engine's cap on expansions, and not by its own rule."""
+    """Whether the refinement reached the engine's cap on expansions."""
     phase: Phase | None = None
     expected: Expected | None = None
-    """What the model predicted there, by the results alone; None where it cannot."""
+    """Prediction there from the results alone; None if unavailable."""
     fixed: dict[str, Any] | None = None
-    """Values that some parameters had to have."""
+    """Fixed parameter values."""
     trust: dict[str, float] | None = None
-    """In each older study that the search begins from; None without any."""
+    """Weight of each older study that the search begins from, by name; None without any."""
     gap: float | None = None
-    """The gap by the results that it rests on; None where it is not known."""
+    """The gap as of the results that it rests on; None if not known."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A parameter whose value is not that of the baseline."""
+    """A parameter that differs from the baseline."""
 
     parameter: str
     baseline: Any
     value: Any
     gain: float
-    """What the objective is expected to lose, in its units, if this value alone is put back."""
+    """Expected loss of the objective, in its units, if only this value is reset to the baseline."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +132,14 @@ class Recommended:
     mean: float
     std: float
     expected: Expected | None
-    """The prediction there, of which the metrics are of interest; None without any."""
+    """The prediction there, for its metrics; None without metrics."""
     changes: list[Changed] | None = None
-    """From the baseline; None without one."""
+    """Differences from the baseline; None without a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A point decided on, and the engine's state after that, which counts once the point is handed out."""
+    """A point decided on, and the engine's state once it is handed out."""
 
     proposal: Proposal
     state: Any
@@ -155,17 +154,17 @@ def fallbacks(
     before: Sequence[Proposal],
     fixed: dict[str, Any] | None = None,
 ) -> list[Proposal]:
-    """Points that make up a number of next trials, drawn by (seed, trial number), so that a retry draws the same.
+    """Quasi-random points for the next trials, seeded by (seed, trial number), so that a retry draws the same ones.
 
-    In a finite space they are points that are not known yet, as far as a look at the rows can find some. There may be
-    none left where parameters are fixed: then there are fewer points, unless repeats are of use.
+    In a finite space the draw avoids known points where possible. If parameters are fixed, no new points may be left;
+    then fewer are returned, unless repeats are useful.
 
     Args:
         connection: to read from.
-        study: which study.
-        count: of next trials.
-        before: points that come first among them.
-        fixed: values that some parameters are to have.
+        study: row of the study.
+        count: number of the next trials.
+        before: points of the first of these trials.
+        fixed: parameter values to keep.
     """
     definition = definition_of(study.definition)
     space = definition.space()

@@ -1,4 +1,4 @@
-"""What can be asked of a model that has followed its log. Each takes the model and the arguments of ``Ask``."""
+"""Questions to a model that has folded its log. Each takes the model and the arguments of ``Ask``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adabkb_service.inference.proposals import Changed, Expected, Recommended, i
 Point = dict[str, Any]
 
 MOST_WRITTEN = 200
-"""Latest results that are looked at for how many decimals they have."""
+"""Latest results whose decimals are counted."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class SliceThrough:
     """Predictions on a grid; the last axis varies fastest."""
 
     results: int
-    """How many the model rests on."""
+    """Number of results that the model rests on."""
     values: list[list[Any]]
-    """Along each axis."""
+    """Grid values along each axis."""
     at: Point
     """The point that the slice goes through."""
     predictions: list[Expected]
@@ -55,70 +55,70 @@ class CellExtent:
 
 @dataclass(frozen=True)
 class CellBelief(CellExtent):
-    """What the model says of a cell, too, in the objective's units and sign."""
+    """A cell and its posterior, in the objective's units and sign."""
 
     mean: float
     std: float
     """At the centroid."""
     index: float | None
-    """As ``Policy.cell_indices`` has it."""
+    """See ``Policy.cell_indices``."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A result, and what the model would predict of it without it."""
+    """A result and its leave-one-out prediction."""
 
     observation: int
     value: float
     predicted: Expected
     tail: float
-    """The probability of a result that is at least as far out."""
+    """Probability of a result at least as far from the mean."""
     doubted: bool
-    """Whether it weighs less, since the others contradict it."""
+    """Whether the result has less weight because the others contradict it."""
 
 
 @dataclass(frozen=True)
 class Validated:
-    """How a model predicts results that it is not given."""
+    """Leave-one-out validation of a model."""
 
     results: int
-    """How many the model rests on."""
+    """Number of results that the model rests on."""
     judged: list[Judged] | None
-    """In log order; None where the model cannot say."""
+    """In log order; None if the model cannot be validated."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What results, of the objective or a metric, are like."""
+    """Distribution of the results of the objective or of a metric."""
 
     low: float
     high: float
     decimals: int
-    """With which they are written, at most."""
+    """Most decimals written."""
 
 
 @dataclass(frozen=True)
 class Assessed:
-    """What sentences about a study say of its model."""
+    """Facts about a model for the sentences of a study's report."""
 
     results: int
     fewest: int | None
-    """Results before which the gap is not known; None where their number does not matter."""
+    """Results needed before the gap is known; None if their number does not matter."""
     recommended: Point | None
-    """Its parameters."""
+    """Parameters of the recommended point."""
     mean: float | None
-    """What the model expects there, in the objective's units."""
+    """Posterior mean there, in the objective's units."""
     std: float | None
     gap: float | None
     at_best: Expected | None
-    """What the model expects where the best result is."""
+    """Prediction at the best result."""
     noise: float | None
-    """Standard deviation between repeated results at the recommended point; None where results are not known to be
+    """Standard deviation between repeated results at the recommended point; None if the results are not known to be
     noisy."""
     untried: dict[str, list[Any]]
-    """Choices that no trial and no result has, excluded ones included, by parameter; empty before the first one."""
+    """Choices without any trial or result, including excluded ones, by parameter; empty before the first result."""
     spreads: dict[str, Spread]
-    """By metric; the objective is "" where there is one. Empty before the first result."""
+    """By metric; the single objective has the key "". Empty before the first result."""
 
 
 @dataclass(frozen=True)
@@ -126,29 +126,29 @@ class FrontFound:
     """A Pareto front, in the objectives' units and signs."""
 
     reference: dict[str, float]
-    """By the name of the objective."""
+    """The reference point, by name of the objective."""
     growth: list[tuple[int, float]]
-    """Numbers of the results that count, and the hypervolume of all up to each."""
+    """Number of each result that counts, and the hypervolume of the results up to it."""
     results: list[int]
-    """Numbers of those on the front."""
+    """Numbers of the results on the front."""
     points: list[tuple[Point, Expected, float]]
-    """By the model: the parameters, the prediction there, and the probability that it is on the front."""
+    """The front of the model: parameters, the prediction there, and the probability that the point is on the front."""
 
 
-def figures(model: Model) -> dict[str, Any]:
-    """The model in numbers, and what it has learned."""
-    return {**model.figures(), "learned": model.learned}
+def model_stats(model: Model) -> dict[str, Any]:
+    """The statistics of the model, and its learned parameters."""
+    return {**model.stats(), "learned": model.learned}
 
 
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
-    """The evaluated point of best posterior mean, or one that is as good and closer to the baseline (None before the
-    first result), and the gap."""
+    """The evaluated point of best posterior mean, or an equally good one closer to the baseline, and the gap. The point
+    is None before the first result."""
     found = model.policy.recommend(model.state, feasible)
-    return _recommended(model, found, {}, feasible, tolerance), model.figures()["gap"]
+    return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
 
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
-    """The same where parameters have some values: the point need not have been evaluated."""
+    """As ``recommended``, with fixed parameter values: the point need not have been evaluated."""
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 
@@ -156,7 +156,7 @@ def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: f
 def _recommended(
     model: Model, found: Recommendation | None, fixed: Point, feasible: float, tolerance: float
 ) -> Recommended | None:
-    """A recommended point where parameters have some values, moved towards the baseline; in the user's units."""
+    """A recommended point with fixed parameter values, moved towards the baseline, in the user's units."""
     if found is None:
         return None
     space, baseline = model.dataset.space, model.definition.baseline
@@ -183,13 +183,13 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
 
 
 def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int | None]:
-    """Cells, by ``_page``."""
+    """Cells of a page: see ``_page``."""
     keys, last = _page(model, after, limit, None)
     return [CellExtent(*each) for each in _described(model, keys, _boxes(model, keys))], last
 
 
 def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
-    """The dictionary's points by ordinal, after one ordinal."""
+    """The dictionary's points with ordinals above ``after``, by ordinal."""
     ordinals = [ordinal for ordinal in model.policy.dictionary(model.state) if ordinal > after][:limit]
     points = model.dataset.distinct_points()
     return [(ordinal, model.dataset.parameters_at(points[ordinal])) for ordinal in ordinals]
@@ -203,7 +203,7 @@ def front(model: Model, feasible: float) -> FrontFound:
     signed = zip(objectives, found.reference.tolist(), strict=True)
     predictions = model.predict(found.points) if len(found.points) else []
     return FrontFound(
-        reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 is 0.0
+        reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 becomes 0.0
         growth=list(zip(counting, found.growth.tolist(), strict=True)),
         results=[counting[row] for row in found.rows],
         points=[
@@ -216,8 +216,8 @@ def front(model: Model, feasible: float) -> FrontFound:
 
 
 def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
-    """How many results there are, and how the posterior mean of a metric (without one, of the objective) depends on the
-    parameters; None for too few results, and for a constant mean."""
+    """The number of results, and the sensitivity of the posterior mean of a metric (of the objective if None) to the
+    parameters. The sensitivity is None for too few results and for a constant mean."""
     results = model.policy.report(model.state).observations
     if results < FEWEST_RESULTS:
         return results, None
@@ -226,8 +226,8 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Non
 
 
 def validation(model: Model, metric: str | None) -> Validated:
-    """Results of a metric (without one, of the objective) as the model would predict them from the others. What is
-    expected of stopped trials is no result."""
+    """Leave-one-out predictions of the results of a metric, or of the objective if None. Estimates of stopped trials
+    are not results."""
     state, sign = model.of(metric)
     results, found = model.policy.report(model.state).observations, model.policy.left_out(state)
     if found is None:
@@ -239,11 +239,11 @@ def validation(model: Model, metric: str | None) -> Validated:
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:
-    """What sentences about a study say of its model, besides the questions of their own.
+    """Facts about a model that no other question provides, for a study's report.
 
     Args:
         model: of the study.
-        best: where its best result is.
+        best: parameters of the best result.
     """
     space, policy = model.dataset.space, model.policy
     preferred = policy.recommend(model.state) if model.dataset.objective is None else None
@@ -255,7 +255,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         recommended=None if preferred is None else model.dataset.parameters_at(preferred.point),
         mean=None if preferred is None else model.sign * preferred.mean,
         std=None if preferred is None else preferred.std,
-        gap=model.figures()["gap"],
+        gap=model.stats()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
         noise=None if preferred is None else _noise_at(model, preferred.point),
         untried=_untried(model),
@@ -264,7 +264,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
 
 
 def _spreads(model: Model) -> dict[str, Spread]:
-    """By metric; the objective is "" where there is one. Empty before the first result."""
+    """By metric; the single objective has the key "". Empty before the first result."""
     record, dataset = model.dataset.record(), model.dataset
     if not record.size:
         return {}
@@ -296,7 +296,7 @@ def _untried(model: Model) -> dict[str, list[Any]]:
     positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.handed_out()])
     found, active = {}, space.activity.active(positions)
     for number, axis in enumerate(space.axes):
-        if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # whose rows are mostly untried
+        if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most of its rows are untried
             tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
             if left := [axis.value(index) for index in range(axis.count) if index not in tried]:
                 found[axis.name] = left
@@ -304,9 +304,9 @@ def _untried(model: Model) -> dict[str, list[Any]]:
 
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
-    """Predictions along some axes, up to so many values of each, through the recommended point (the middle of the
-    space before the first result), moved to where these axes are active; ``at`` has other positions, by axis. Other
-    shares of a mixture give way."""
+    """Predictions along some axes, with at most ``points`` values of each. The slice goes through the recommended
+    point, or through the middle of the space before the first result, moved to where these axes are active. ``at``
+    overrides positions by axis. Other shares of a mixture adapt."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())
@@ -322,7 +322,7 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
 def partition(
     model: Model, after: int, limit: int, status: str | None, metric: str | None
 ) -> tuple[list[CellBelief], int | None]:
-    """Cells, by ``_page``, with what the model says of each: of a metric or, without one, of the objective."""
+    """Cells of a page (see ``_page``) with their posterior of a metric, or of the objective if None."""
     keys, last = _page(model, after, limit, status)
     if not keys:
         return [], None
@@ -340,13 +340,13 @@ def partition(
 
 
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
-    """The keys of at most so many cells in order of creation, and the number of the last one if there may be more.
+    """The keys of at most ``limit`` cells in order of creation, and the number of the last one if more may follow.
 
     Args:
         model: of the study.
-        after: cells of the tree to leave out at the beginning.
-        limit: of cells.
-        status: of the cells; None for all of them.
+        after: number of cells to skip.
+        limit: number of cells.
+        status: of the cells; None for any.
     """
     later = islice(enumerate(model.cells.items(), 1), after, None)
     found = list(islice(((number, key) for number, (key, its) in later if status in (None, its)), limit))
@@ -354,7 +354,7 @@ def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[lis
 
 
 def _boxes(model: Model, keys: list[str]) -> list[CellBox]:
-    """Corners and centroid of each cell in the cube."""
+    """Corners and centroid of each cell in the unit cube."""
     return [model.policy.cell_box(model.state, key) for key in keys]
 
 
@@ -366,7 +366,7 @@ def _described(model: Model, keys: list[str], found: list[CellBox]) -> Iterator[
 
 
 def stored(_: Model) -> None:
-    """Nothing; the rows of the model are stored before the answer."""
+    """Return nothing: the rows of the model are stored before the answer."""
 
 
 def _finite(value: float) -> float | None:
@@ -376,7 +376,7 @@ def _finite(value: float) -> float | None:
 QUESTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        figures,
+        model_stats,
         recommended,
         recommended_within,
         front,

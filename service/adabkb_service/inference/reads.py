@@ -1,6 +1,6 @@
-"""Long questions to models, answered one after the other beside the steps of the models.
+"""Long questions to models, answered one after the other in parallel to the steps of the models.
 
-Each is answered by the model as it was when the question came, so its study goes on meanwhile.
+A snapshot of the model answers each one, so that its study proceeds meanwhile.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from adabkb_service.inference.questions import QUESTIONS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """A question, and the model that answers it."""
+    """A question and the model that answers it."""
 
     number: int
-    """Of the message."""
+    """Number of the message."""
     message: Ask
     model: Model
-    """Which nothing changes any more."""
+    """A snapshot."""
 
     def has_answer_of(self, other: Read) -> bool:
-        """Whether the other one asks the same, of a model that has folded all that this one is to have folded."""
+        """Whether ``other`` asks the same question of a model that is recent enough for this one."""
         mine, its = self.message, other.message
         return (
             (mine.study_id, mine.incarnation, mine.question) == (its.study_id, its.incarnation, its.question)
@@ -36,12 +36,12 @@ class Read:
         )
 
     def answered(self) -> Answered:
-        """The answer, or what was raised instead."""
+        """The answer or the exception."""
         return answered(self.message, self.model)
 
 
 def answered(message: Ask, model: Model) -> Answered:
-    """What a model answers to a question, or what it raises instead."""
+    """A model's answer to a question, or the exception."""
     try:
         return Answered(QUESTIONS[message.question](model, *message.arguments))
     except Exception as error:
@@ -49,10 +49,10 @@ def answered(message: Ask, model: Model) -> Answered:
 
 
 class Reads:
-    """Questions that wait, in the order in which they came. Several threads may use it.
+    """The queue of questions, in order of arrival. Thread-safe.
 
     Args:
-        is_long: whether a question to a study, both by name, is expected to take long.
+        is_long: given a study and a question, whether the answer is expected to take long.
     """
 
     def __init__(self, is_long: Callable[[str, str], bool]) -> None:
@@ -62,23 +62,23 @@ class Reads:
         self._is_over = False
 
     def takes(self, message: Ask) -> bool:
-        """Whether a question belongs here: it is long, and changes nothing."""
+        """Whether a question belongs here: it is long and read-only."""
         return message.question != "stored" and self._is_long(message.study_id, message.question)
 
     def put(self, read: Read) -> None:
-        """Let a question wait."""
+        """Queue a question."""
         with self._changed:
             self._waiting.append(read)
             self._changed.notify()
 
     def take(self) -> Read | None:
-        """The next question, as soon as there is one; None after the end."""
+        """The next question, blocking until one is queued; None after the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_over)
             return None if self._is_over else self._waiting.popleft()
 
     def withdraw(self, study_id: str, number: int) -> list[int]:
-        """Numbers of the messages with a question that is withdrawn, if it still waits."""
+        """Remove a withdrawn question; return the numbers of its messages, if it was still queued."""
         with self._changed:
             gone = [
                 each for each in self._waiting if (each.message.study_id, each.message.number) == (study_id, number)
@@ -88,8 +88,8 @@ class Reads:
             return [each.number for each in gone]
 
     def same(self, read: Read) -> list[int]:
-        """Numbers of the messages with the same question that wait, and that the answer of a read is as fresh as they
-        want; they wait no longer."""
+        """Remove the queued questions that the answer of a read also answers, and return the numbers of their
+        messages."""
         with self._changed:
             same = [each for each in self._waiting if each.has_answer_of(read)]
             for each in same:

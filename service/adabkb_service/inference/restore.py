@@ -1,4 +1,4 @@
-"""Models as they begin: that of a study in which nothing has happened, and one from the rows that were stored of it."""
+"""Create models: for a new study, or from the stored rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
-from adabkb_service.storage.catalogues import held
+from adabkb_service.storage.catalogues import tables_of
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 
 def start(study: StudyRow, created: EventRow | None = None) -> Model:
-    """The model of a study in which nothing has happened.
+    """The model of a study before its first result.
 
     Args:
         study: the row.
-        created: the event of its creation, which has its space as it was then, and what is known of older studies;
-            None where neither matters, as before its first suggestion.
+        created: event of the study's creation, which has its original space and the data of older studies; None
+            where neither matters, as before its first suggestion.
     """
     stored = study.definition if created is None else first_stored(created.payload["definition"])
     definition = definition_of(stored)
@@ -40,7 +40,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )
-    model.tables = held(stored)
+    model.tables = tables_of(stored)
     model.has_folded = study.model is None
     return model
 
@@ -50,8 +50,8 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
 
     Args:
         study: the row.
-        log: its events up to ``model_seq``, but at least the first.
-        cells, dictionary: the rows, as of ``model_seq``.
+        log: events of the study up to ``model_seq``, and at least the first one.
+        cells, dictionary: stored rows as of ``model_seq``.
     """
     model = start(study, log[0])
     model.accept(log[: study.model_seq])
@@ -66,7 +66,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
 
 
 def _config(definition: StoredDefinition, created: EventRow | None) -> Any:
-    """The configuration of the engine, with what the event of a study's creation says of older ones."""
+    """The configuration of the engine, including the older studies in the event of creation."""
     config = definition.config()
     older = [] if created is None else snapshots_of(created.payload)
     if not older or not isinstance(config, auto.Config):

@@ -1,12 +1,12 @@
-"""Which study takes the next step in a model process, in each of two lanes.
+"""Choose the study that takes the next step in a model process, in each of two lanes.
 
-A step cannot be interrupted. Those that are expected to be long wait in the slow lane, so that a short one waits for
-short ones only. In each lane the shortest goes first, unless it came much later: a study of few results does not queue
-behind many large ones. Questions go after the steps that suggestions and results wait for; ``reads`` answers long ones.
+A step cannot be interrupted. Steps that are expected to be long wait in the slow lane, so that a short step waits only
+for short ones. In each lane the shortest step goes first, unless it arrived much later: a study with few results does
+not queue behind many large ones. Questions go after the steps for suggestions and results; ``reads`` answers long ones.
 
-A step is expected to take what the study's latest ones of its kind took in the mean. Steps that learn hyperparameters
-are a kind of their own: they are few, and up to a hundred times as long as the others. So is each question: what a
-study has not been asked yet is expected to take as long as in other studies.
+The expected time of a step is the mean time of the study's latest steps of its kind. Steps that learn hyperparameters
+are a separate kind: they are rare, and take up to a hundred times as long as the others. So is each question. A kind
+that is new in a study is expected to take as long as in other studies.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ FOLDS, LEARNS = "folds", "learns"
 LONG_AT_FIRST = {LEARNS, "assessment", "front", "importance", "partition", "slice_through", "validation"}
 """Kinds that count as long until one has been timed."""
 LONG_SECONDS = 0.03
-"""Expected processor time from which on a step belongs to the slow lane."""
+"""Expected processor time from which a step belongs to the slow lane."""
 LATEST = 0.1
-"""Weight of the latest step in a mean: a single long one changes little."""
+"""Weight of the latest step in a mean; small, so that a single long step changes little."""
 KNOWN = 20_000
-"""Means that are kept: a study that has not been used for long counts as new."""
+"""Number of means kept: a study unused for long counts as new."""
 LONGEST_SECONDS = 1.0
-"""Expected processor time that counts in the order of steps at most."""
+"""Cap on the expected processor time in the order of steps."""
 STRETCH = 100.0
-"""A step that is shorter by a second goes before another one that came up to so many seconds earlier."""
+"""A step that is shorter by 1 s goes before one that arrived up to so many seconds earlier."""
 QUESTION_SECONDS = 1.0
-"""A question goes after any other step that came up to so many seconds later."""
+"""A question goes after any other step that arrives up to so many seconds later."""
 
 
 class StepQueue:
-    """Studies that wait for a step. Several threads may use it."""
+    """Studies that wait for a step. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._changed = threading.Condition()
         self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
-        """By lane: heaps of rank, order of arrival and study."""
+        """Per lane, a heap of rank, order of arrival and study."""
         self._places: dict[str, tuple[float, int, str]] = {}
-        """Study -> where it waits; it has left its other places."""
+        """Study -> its valid heap entry; its other entries are obsolete."""
         self._asked: set[str] = set()
-        """Studies whose last place is that of a question."""
+        """Studies whose valid entry is a question."""
         self._arrivals = itertools.count()
         self._means: LRUCache[tuple[str, str], float] = LRUCache(KNOWN)
-        """Study and kind of its steps -> their mean processor time in seconds; of each kind in all studies under ""."""
+        """(study, kind) -> mean processor time of such steps in seconds; ("", kind) over all studies."""
         self._is_over = False
 
     def wait(self, study_id: str, kind: str) -> None:
-        """Let a study wait for a step of a kind.
+        """Queue a study for a step of a kind.
 
-        The rank of a step that learns is that of the others: a result waits for what has to be learned before it. A
-        long question takes no time here.
+        A step that learns has the rank of an ordinary step, since a result waits for it. A long question is only passed
+        on, so it counts as instant.
         """
         with self._changed:
             lane, seconds, handicap = QUICK, self._expected(study_id, FOLDS if kind == LEARNS else kind), 0.0
@@ -76,13 +76,13 @@ class StepQueue:
             self._changed.notify_all()
 
     def hasten(self, study_id: str, kind: str) -> None:
-        """Let a study that waits with a question wait for a step of another kind instead."""
+        """Replace a queued question of a study by a step of another kind."""
         with self._changed:
             if study_id in self._places and study_id in self._asked and kind in (FOLDS, LEARNS):
                 self.wait(study_id, kind)
 
     def is_long_question(self, study_id: str, kind: str) -> bool:
-        """Whether steps of this kind are answers, which take long."""
+        """Whether the kind is a question whose answer is expected to take long."""
         with self._changed:
             return kind not in (FOLDS, LEARNS) and self._is_long(study_id, kind)
 
@@ -96,7 +96,7 @@ class StepQueue:
         return self._means.get((study_id, kind), at_first)
 
     def take(self, lane: int) -> str | None:
-        """The study that takes the next step, as soon as one waits; None after the end."""
+        """The study that takes the next step in a lane, blocking until one is queued; None after the end."""
         waiting = self._waiting[lane]
         with self._changed:
             while True:
@@ -109,14 +109,14 @@ class StepQueue:
                     return self._places.pop(place[-1])[-1]
 
     def stepped(self, study_id: str, kind: str, seconds: float) -> None:
-        """Note the processor time that a step took."""
+        """Note the processor time of a step."""
         with self._changed:
             for whose in (study_id, ""):
                 mean = self._means.get((whose, kind), seconds)
                 self._means[whose, kind] = mean + LATEST * (seconds - mean)
 
     def end(self) -> None:
-        """Give out no more steps."""
+        """Hand out no more steps."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

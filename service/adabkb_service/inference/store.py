@@ -1,7 +1,7 @@
-"""The models of one process: restored from the database, kept in a bounded amount of memory, and stored again.
+"""The models of one process: restored from the database, cached in bounded memory, and stored again.
 
-The rows of a model (cells, dictionary, checkpoint) are written here and nowhere else while a server runs, some events
-behind the log: what they lack is folded again when a model is restored.
+While a server runs, only this module writes the rows of a model (cells, dictionary, checkpoint). They may lag some
+events behind the log; restoring a model folds the missing events.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 
 SAVE_EVENTS = 50
-"""Events that the stored rows may be behind before they are written, at most while a server runs."""
+"""Most events that the stored rows may lag behind the log while a server runs."""
 MEASURED_EVENTS = 20
-"""Events after which the size of a model is measured again."""
+"""Events between two measurements of a model's size."""
 BYTES_PER_RESULT = 1500
-"""Of a result and its trial in the dataset, about."""
+"""Approximate size of a result and its trial in the dataset."""
 
 
 class ModelStore:
-    """Models by study, at most so many bytes of them."""
+    """A cache of models by study, limited in bytes."""
 
     def __init__(self, database: Database, capacity: int) -> None:
         self._database = database
@@ -40,18 +40,18 @@ class ModelStore:
         self._guard = threading.Lock()
 
     def get(self, study_id: str, incarnation: str) -> Model | None:
-        """The model in memory, if there is one of this incarnation of the study."""
+        """The cached model of this incarnation of the study, or None."""
         model = self.find(study_id)
         return model if model is not None and model.incarnation == incarnation else None
 
     def find(self, study_id: str) -> Model | None:
-        """The model in memory, of whatever incarnation."""
+        """The cached model of any incarnation, or None."""
         with self._guard:
             return self._models.get(study_id)
 
     def keep(self, study_id: str, model: Model) -> None:
-        """Keep a model in memory, and drop others that were not used for longest; one that is too large alone is
-        not kept. It is measured anew each time its log has grown by some events."""
+        """Cache a model and evict the least recently used ones; a model larger than the whole cache is not kept. Its
+        size is measured again every ``MEASURED_EVENTS`` events."""
         with self._guard:
             if self._models.get(study_id) is model and model.seq < model.measured_seq + MEASURED_EVENTS:
                 return
@@ -62,21 +62,21 @@ class ModelStore:
 
     @property
     def bytes(self) -> int:
-        """Of all models in memory."""
+        """Size of all cached models."""
         return int(self._models.currsize)
 
     def drop(self, study_id: str) -> None:
-        """Forget a model."""
+        """Drop a model."""
         with self._guard:
             self._models.pop(study_id, None)
 
     def unsaved(self) -> list[tuple[str, Model]]:
-        """Models that are ahead of their stored rows."""
+        """Models that are newer than their stored rows."""
         with self._guard:
             return [(name, model) for name, model in self._models.items() if model.seq > model.saved_seq]
 
     def restored(self, study_id: str, incarnation: str) -> Model | None:
-        """The model as it is stored; None if there is no such incarnation of the study."""
+        """The model as stored; None if this incarnation of the study does not exist."""
         with self._database.reading() as connection:
             study = studies.find(connection, study_id)
             if study is None or study.incarnation != incarnation:
@@ -85,14 +85,14 @@ class ModelStore:
             cells = rows.read_cells(connection, study_id)
             return restore(study, log, cells, rows.read_dictionary(connection, study_id))
 
-    def log_after(self, study_id: str, seq: int, head: int) -> list[EventRow]:
-        """Events after one and up to another."""
+    def log_after(self, study_id: str, seq: int, until: int) -> list[EventRow]:
+        """Events after ``seq``, up to ``until``."""
         with self._database.reading() as connection:
-            return events.page(connection, study_id, seq, head - seq)
+            return events.page(connection, study_id, seq, until - seq)
 
     def save(self, study_id: str, model: Model) -> None:
-        """Write what has changed since the model was stored; nothing if another server has stored a later state, or
-        if the study is gone.
+        """Write the changes since the model was stored. Write nothing if another server has stored a later state, or if
+        the study was deleted.
 
         Raises:
             Contention, Busy, Unavailable: nothing was written.
@@ -116,13 +116,14 @@ class ModelStore:
 def write(
     connection: Connection, study_id: str, cells: dict[str, str], before: frozenset[int], after: frozenset[int]
 ) -> None:
-    """Bring the stored cells and the stored dictionary up to date."""
+    """Update the stored cells and the stored dictionary."""
     rows.write_cells(connection, study_id, cells)
     rows.write_dictionary(connection, study_id, added=sorted(after - before), removed=sorted(before - after))
 
 
 def size_of(model: Model) -> int:
-    """Bytes of a model, about: arrays, also those of the points decided on ahead, cells, dataset and tables."""
+    """Approximate size of a model in bytes: arrays, including those of prefetched decisions, cells, dataset and
+    tables."""
     states = [model.state, *(decision.state for decision in model.decided)]
     arrays = sum(array.nbytes for array in _arrays(states, set()))
     results = len(model.dataset.results) + len(model.dataset.awaited)
@@ -131,7 +132,7 @@ def size_of(model: Model) -> int:
 
 
 def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays of a state, each once, whatever objects of ours hold them."""
+    """Each array of a state once, however deeply nested in this package's objects."""
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -146,7 +147,7 @@ def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """What an object of ours or a collection holds; nothing of a collection of numbers."""
+    """The members of one of this package's objects or of a collection, except a collection of numbers."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -1,8 +1,7 @@
 """The main function of a model process: three threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. Those that are expected to take long are done by the second thread, the slow one,
-which has a low priority: so the others do not wait for them. The third one answers long questions, which no step waits
-for.
+Most steps take a few milliseconds. The second thread, with a low priority, does the steps that are expected to take
+long, so that the others need not wait for them. The third thread answers long questions, which no step waits for.
 """
 
 from __future__ import annotations
@@ -36,29 +35,29 @@ LANES = {QUICK: "models-quick", SLOW: "models-slow"}
 READS = "models-reads"
 """Names of the threads."""
 NICENESS = {LANES[QUICK]: 0, LANES[SLOW]: 10, READS: 10}
-"""Of the threads, on Linux: with 10 the share of a busy core is a tenth of that of another thread."""
+"""Of the threads, on Linux: at 10, the share of a busy core is a tenth of that of another thread."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
-"""How long one thread may keep the interpreter from the other."""
+"""Longest time for which one thread may keep the interpreter lock while the other waits."""
 HANG_SECONDS = 120.0
-"""A step that takes longer is taken to hang: the process ends with it, and the server starts another."""
-UNASKED = -1
-"""Instead of the number of a message, of what is no reply to one."""
+"""A step that takes longer counts as hung: the process ends, and the server starts another."""
+NOT_A_REPLY = -1
+"""Message number of a report that is not a reply."""
 
 
 class Lane:
-    """A thread that does one step after the other, each given with its study."""
+    """A thread that performs steps in order, each labelled with its study."""
 
     def __init__(self, name: str, steps: Iterator[tuple[str, Callable[[], None]]]) -> None:
         self.started: float | None = None
-        """When the present step began."""
+        """When the current step began."""
         self._steps = steps
         self._at_work: str | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:
-        """The study whose step has not ended after so many seconds, if there is one."""
+        """The study whose step has run for longer than this, if any."""
         self._thread.join(seconds)
         return self._at_work
 
@@ -71,7 +70,7 @@ class Lane:
 
 
 def _lower_priority(niceness: int) -> None:
-    """Of this thread, where it has a priority of its own and the system allows it."""
+    """Set the priority of this thread, where the system supports and allows it."""
     if niceness and sys.platform == "linux":
         thread = threading.get_native_id()
         with suppress(OSError):
@@ -79,7 +78,7 @@ def _lower_priority(niceness: int) -> None:
 
 
 class Worker:
-    """A process' threads and its host."""
+    """The threads and the host of a process."""
 
     def __init__(
         self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
@@ -92,27 +91,27 @@ class Worker:
         self._sending = threading.Lock()
         self._guard = threading.Lock()
         self._scheduled: set[str] = set()
-        """Studies that wait for a step, or are at one."""
+        """Studies with a queued or running step."""
         self._lanes = [Lane(name, self._steps(kind)) for kind, name in LANES.items()]
         self._answering = Lane(READS, self._answers())
         self._spent: defaultdict[str, float] = defaultdict(float)
-        """Processor time of each study that the server has not been told of."""
+        """Processor time by study, not reported to the server yet."""
 
     def serve(self) -> None:
-        """Take messages until the server sends None, or is gone."""
-        self._tell(UNASKED, Begun())
+        """Process messages until the server sends None or ends."""
+        self._tell(NOT_A_REPLY, Begun())
         with suppress(EOFError, OSError):
             while (entry := self._pipe.recv()) is not None:
                 self.take(*entry)
         self._save_all()
 
     def end(self) -> None:
-        """Let the threads end after their present steps."""
+        """Stop the threads after their current steps."""
         self.steps.end()
         self._reads.end()
 
     def _save_all(self) -> None:
-        """Store the models that no step is at work on: the others are in the middle of an event."""
+        """Store all models without a running step; the others may be in the middle of an event."""
         self.end()
         at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(self._saving_seconds / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
@@ -120,7 +119,7 @@ class Worker:
         saving.join(self._saving_seconds)
 
     def take(self, number: int, message: Message) -> None:
-        """A message for one of the lanes."""
+        """Process a message for one of the lanes."""
         self.host.post(number, message)
         self._schedule(message.study_id)
 
@@ -151,11 +150,12 @@ class Worker:
             self._tell(number, reply)
 
     def step(self, study_id: str) -> None:
-        """Do a part of what waits for a study, and let it wait for the next part."""
+        """Do a part of the queued work for a study, and queue the next part."""
         kind, before = self.host.kind_of_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
-        seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
-        # The last step finds nothing to do, and says nothing of the study. A long question was only passed on.
+        # processor time, not wall time: on a busy machine every step would be long
+        seconds = time.thread_time() - before
+        # The last step finds no work, so its time is not representative. A long question was only passed on.
         if has_more and not self.steps.is_long_question(study_id, kind):
             self.steps.stepped(study_id, kind, seconds)
         with self._guard:
@@ -166,7 +166,7 @@ class Worker:
                 self._scheduled.discard(study_id)
 
     def watch(self) -> None:
-        """Let models be stored that are not in use, and end the process if a step never ends."""
+        """Store idle models, and end the process if a step hangs."""
         while True:
             time.sleep(WATCH_SECONDS)
             for study_id in self.host.idle():
@@ -178,20 +178,20 @@ class Worker:
                     os._exit(1)
 
     def tell_spent(self) -> None:
-        """Tell the server what studies have cost since it was last told."""
+        """Report the processor time by study since the last report."""
         with self._guard:
             spent, self._spent = dict(self._spent), defaultdict(float)
         if spent:
-            self._tell(UNASKED, Spent(spent))
+            self._tell(NOT_A_REPLY, Spent(spent))
 
     def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
-        with self._sending, suppress(OSError):  # the server is gone, as the reader finds out
+        with self._sending, suppress(OSError):  # the server has ended, as the reader will notice
             self._pipe.send((number, reply))
 
 
 def limit_memory(megabytes: int) -> None:
-    """Let this process have so much memory, where the system allows it: more is a ``MemoryError`` of the study that
-    wants it, whose points are quasi-random from then on, and the other studies go on."""
+    """Limit the memory of this process, where the system allows it. Exceeding it raises ``MemoryError`` in one study,
+    whose points are quasi-random from then on; other studies are not affected."""
     if sys.platform == "linux":
         import resource  # noqa: PLC0415 (not on Windows)
 
@@ -212,13 +212,13 @@ def main(
     decision_seconds: float,
     saving_seconds: float,
 ) -> None:
-    """Work until the server sends None, or is gone."""
+    """Work until the server sends None or ends."""
     limit_memory(memory_megabytes)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)
     with threadpool_limits(blas_threads):
         worker = Worker(pipe, database, capacity, decision_seconds, saving_seconds)
         threading.Thread(target=worker.watch, daemon=True).start()
         worker.serve()
-    os._exit(0)  # a lane may be at a step that takes long
+    os._exit(0)  # a lane may be busy with a long step

@@ -46,9 +46,11 @@ class ServiceCollector(Collector):
         running, load = self._running, self._running.inference.load
         yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
         yield _gauge(
-            "suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.changes.in_turn
+            "suggestions_waiting",
+            "Requests that Prefer: wait= lets wait for a trial.",
+            running.changes.waiting_for_trial,
         )
-        yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.in_line)
+        yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.queue_length)
         yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
         yield _gauge("writers_waiting", "Writes that wait for others (SQLite).", running.database.waiting_writers)
         yield _gauge("model_messages_waiting", "Messages that models have not replied to.", load.waiting)

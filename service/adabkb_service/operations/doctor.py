@@ -96,7 +96,7 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
     results = observations.page(connection, study.id, 0, EVERYTHING)
     curves = reports.page(connection, study.id, reports.FIRST, EVERYTHING)
     for what in [
-        *logged.faults,
+        *logged.contradictions,
         *_row(study, logged),
         *_trials(study, logged, their_trials),
         *_differences("observation", logged.observations, {row.seq: row for row in results}),

@@ -53,7 +53,7 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
     """
     with suppress(Unavailable):  # of the model, or of a database that takes no writes: the rows that there are will do
         service.ask(study_id, "stored")
-        service.do(replace(manage.get(study_id), stores_figures=True))
+        service.do(replace(manage.get(study_id), stores_model_stats=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 

@@ -13,7 +13,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 
 ONE = "is of studies with several objectives, and this one has one: /recommendation has its best point"
-WITHOUT_CONSTRAINTS = "is of no use: the study has no outcome constraints; leave it out"
+WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; leave it out"
 
 
 def front(service: Service, study_id: str, feasible: float | None = None) -> answers.Front:

@@ -95,8 +95,8 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
         told = replayed(shown.id, log)
     except ValueError as error:
         raise _invalid(_told(error)) from error
-    if told.faults:
-        raise _invalid(told.faults[0])
+    if told.contradictions:
+        raise _invalid(told.contradictions[0])
     for excluded in definition_of(told.study.definition).exclusions().values():
         raise _invalid(excluded)
     their_trials = _trials(told, found["trial"])
@@ -317,7 +317,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         _refuse(at, "the additive part of the model needs one share per parameter")
     try:
         model = restore(study, log[: max(study.model_seq, 1)], cells, tuple(_ordinals(found)))
-        model.figures()
+        model.stats()
     except Exception as error:  # the engine may raise anything
         _refuse(
             at,

@@ -99,7 +99,7 @@ class Overview:
     def table(
         self,
         study_id: str,
-        kind: result_table.Kind | None,
+        kind: result_table.RowKind | None,
         worker: str,
         sort: result_table.Sort,
         offset: int,

@@ -188,20 +188,20 @@ def model(service: Service, study_id: str) -> answers.Model:
         StudyNotFound: there is no such study.
     """
     try:
-        study, figures = service.ask(study_id, "figures")
+        study, stats = service.ask(study_id, "model_stats")
     except Unavailable:
         study = row(service, study_id)
-        figures = {**(study.model or _first_figures(study)), "learned": study.checkpoint}
+        stats = {**(study.model or _first_stats(study)), "learned": study.checkpoint}
     summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
-    return answers.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
+    return answers.Model(**{**summary, **stats}, algorithm=algorithm, seed=study.seed)
 
 
-def _first_figures(study: StudyRow) -> dict[str, Any]:
-    """The figures of a study in which nothing has happened."""
+def _first_stats(study: StudyRow) -> dict[str, Any]:
+    """Statistics of a new study's model."""
     # The engine, which a server seldom needs in its own process.
     from adabkb_service.inference.restore import start  # noqa: PLC0415
 
-    return start(study).figures()
+    return start(study).stats()
 
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:

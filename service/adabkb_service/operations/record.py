@@ -15,7 +15,7 @@ from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
-from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, told_metrics
+from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, metrics_of_result
 from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
@@ -86,7 +86,7 @@ def _with_measured_cost(
 ) -> TrialValueBody:
     """With the seconds of the attempt as its cost, if the study measures them and the result does not tell it; those
     of the earlier report where it is repeated."""
-    if draft.study.definition.get("cost") != "measured" or COST in told_metrics(result):
+    if draft.study.definition.get("cost") != "measured" or COST in metrics_of_result(result):
         return result
     if earlier is not None and earlier.metrics is not None:
         seconds = earlier.metrics[COST]
@@ -138,7 +138,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         told = event.payload
         if event.kind == "observed" and told["observation"] == earlier.seq:
-            if _told(told) == _told({**vars(result), "metrics": told_metrics(result)}):
+            if _told(told) == _told({**vars(result), "metrics": metrics_of_result(result)}):
                 return
             break
     raise ResultConflict(

@@ -47,7 +47,7 @@ class Replayed:
 
 
 def replay(service: Service, study_id: str) -> Replayed:
-    """Fold the log from its first event, and replace the study's cells, dictionary and figures by the result.
+    """Fold the log from its first event, and replace the study's cells, dictionary and model_stats by the result.
 
     Raises:
         StudyNotFound: there is none.
@@ -70,8 +70,8 @@ def replay(service: Service, study_id: str) -> Replayed:
         studies.save_model(connection, study_id, study.incarnation, model_seq=model.seq, checkpoint=model.learned)
         after = _stored(connection, study_id)
     service.forget(study_id)
-    take_over = partial(_take_over, model.figures() if model.rests_on else None)
-    service.do(Request(study_id, StudySummary, take_over, stores_figures=True))
+    take_over = partial(_take_over, model.stats() if model.rests_on else None)
+    service.do(Request(study_id, StudySummary, take_over, stores_model_stats=True))
     return Replayed(
         study_id,
         len(log),
@@ -113,8 +113,8 @@ def _other_libraries(study: StudyRow) -> dict[str, str]:
     return {name: version for name, version in known.items() if here.get(name) != version}
 
 
-def _take_over(figures: dict[str, Any] | None, draft: Draft, _: Points) -> Outcome[StudySummary]:
-    draft.set_figures(figures)
+def _take_over(model_stats: dict[str, Any] | None, draft: Draft, _: Points) -> Outcome[StudySummary]:
+    draft.set_model_stats(model_stats)
     if draft.study.model_error is not None:
         draft.record("model_recovered", {})
     lifecycle.update_state(draft)

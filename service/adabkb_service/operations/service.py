@@ -27,7 +27,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.changes import Changes
 from adabkb_service.study.clock import Clock, utc_now
-from adabkb_service.study.owner import Asking, Owner
+from adabkb_service.study.owner import Owner, PendingQuestion
 from adabkb_service.study.request import Answer, Outcome, Request
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
@@ -144,9 +144,9 @@ class Service:
                     _answer(future, study, reply)
             self.scheduler.done()
 
-        asking = Asking(question, arguments, receive)
+        pending = PendingQuestion(question, arguments, receive)
         with self._guard:
-            self._owner(study_id).ask(asking)
+            self._owner(study_id).ask(pending)
         if reader is not None:
             reader.waits_for(future)
         try:
@@ -154,7 +154,7 @@ class Service:
         except (TimeoutError, CancelledError) as error:
             with self._guard:
                 owner = self._owner(study_id)
-            owner.withdraw(asking)
+            owner.withdraw(pending)
             cause = "The server has started and is still loading the engine"
             if not self.is_loading:
                 cause = f"The model of study {study_id!r} takes long"
@@ -198,7 +198,7 @@ class Service:
         with self._guard:
             owner = self._owners.get(study_id)
         if owner is not None:
-            owner.take_turn()
+            owner.process_queues()
 
     def _owner(self, study_id: str) -> Owner:
         """The owner of a study; the caller holds the guard for as long as it uses the owner."""

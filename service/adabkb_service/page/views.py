@@ -40,7 +40,7 @@ from adabkb_service.operations.study_report import study_report
 from adabkb_service.operations.why import why
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
-from adabkb_service.storage.result_table import Kind, Sort
+from adabkb_service.storage.result_table import RowKind, Sort
 from adabkb_service.storage.rows import StudyState
 
 STUDIES_PER_PAGE = 25
@@ -180,7 +180,7 @@ def get_results(
     service: ServiceDep,
     overview: OverviewDep,
     caller: CallerDep,
-    kind: Kind | Literal[""] = "",
+    kind: RowKind | Literal[""] = "",
     worker: Annotated[str, Query(max_length=200)] = "",
     sort: Annotated[str, Query(max_length=300)] = "when",
     order: Order = "desc",

@@ -1,1 +1,1 @@
-"""All SQL of the service: tables, transactions, and the queries of each table. No web, no numerics."""
+"""The service's SQL: tables, transactions, and the queries of each table. Without HTTP or numerics."""

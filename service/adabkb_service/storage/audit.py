@@ -1,4 +1,4 @@
-"""Queries of ``audit``: administrative acts, and attempts to get in."""
+"""Queries of ``audit``: administrative actions and refused requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.storage.tables import audit
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """What somebody did, or tried."""
+    """An action or a refused request."""
 
     at: datetime
     action: str
@@ -33,7 +33,7 @@ def add(connection: Connection, rows: Iterable[AuditRow]) -> None:
 
 
 def page(connection: Connection, before: int, limit: int) -> list[tuple[int, AuditRow]]:
-    """At most ``limit`` entries by number, newest first; those before one, unless that is 0."""
+    """At most ``limit`` entries by number, newest first; if ``before`` is not 0, only those with smaller numbers."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
@@ -48,6 +48,6 @@ def of_study(connection: Connection, study_id: str, since: datetime, limit: int)
 
 
 def forget(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete the oldest entries that are older than a time, at most ``limit``; return how many there were."""
+    """Delete the oldest entries from before a time, at most ``limit``; return how many were deleted."""
     oldest = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
     return connection.execute(delete(audit).where(audit.c.id.in_(oldest))).rowcount

@@ -1,6 +1,6 @@
-"""The file of a backup: only its owner can read it, and a checksum beside it tells whether it is still what it was.
+"""Backup files: readable only by their owner, with a checksum file to detect damage.
 
-The checksum has the form of ``sha256sum``. It finds damage, not a change by somebody who writes both files.
+The checksum has the format of ``sha256sum``. It does not detect changes by an attacker who can write both files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HEADER_BYTES = 100
 
 
 class Damaged(ValueError):
-    """A backup is not what it was when it was made."""
+    """A backup differs from the original."""
 
 
 def create(file: Path) -> None:
@@ -31,12 +31,12 @@ def create(file: Path) -> None:
 
 
 def checksum_of(file: Path) -> Path:
-    """The file that has the checksum of a backup."""
+    """The path of a backup's checksum file."""
     return file.with_name(f"{file.name}.sha256")
 
 
 def seal(file: Path) -> None:
-    """Write the checksum of a backup beside it."""
+    """Write the checksum file of a backup."""
     sealed = checksum_of(file)
     sealed.unlink(missing_ok=True)
     create(sealed)
@@ -44,12 +44,12 @@ def seal(file: Path) -> None:
 
 
 def check(file: Path) -> None:
-    """Check that a SQLite file is whole, and that it has its checksum if there is one beside it.
+    """Check that a SQLite file is intact, and that it matches its checksum file if there is one.
 
     Raises:
-        Damaged: it is not; the message names the cause and the remedy.
+        Damaged: a check failed; the message names the cause and the remedy.
     """
-    remedy = "give another backup, or copy it again from where it was made"
+    remedy = "use another backup, or copy it again from its source"
     size = file.stat().st_size
     with file.open("rb") as opened:
         header = opened.read(HEADER_BYTES)
@@ -62,13 +62,13 @@ def check(file: Path) -> None:
         raise Damaged(f"{file} is truncated: it has {size:,}{whole} bytes; {remedy}")
     sealed = checksum_of(file)
     if sealed.exists() and sealed.read_text().split()[:1] != [_digest(file)]:
-        raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed since; {remedy}")
-    if fault := _fault(file):
-        raise Damaged(f"{file} is damaged ({fault}); {remedy}")
+        raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed or damaged; {remedy}")
+    if damage := _damage(file):
+        raise Damaged(f"{file} is damaged ({damage}); {remedy}")
 
 
-def _fault(file: Path) -> str:
-    """What SQLite finds wrong with the structure of a file; empty if nothing."""
+def _damage(file: Path) -> str:
+    """The first error that SQLite finds in the structure of a file; empty if none."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             found = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])

@@ -1,4 +1,4 @@
-"""Pages of a list that fit into memory: so many rows, and so many bytes."""
+"""Pages of a list with a limited number of rows and bytes, so that they fit into memory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, lite
 Row = TypeVar("Row")
 
 MOST_BYTES = 2**23
-"""Of what users give in any length. A page has a row that is larger for itself."""
+"""Limit on the size of user data in a page; a larger row is a page by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedPage(Generic[Row]):
-    """Some rows of a list, in its order."""
+    """Consecutive rows of a list."""
 
     rows: list[Row]
     is_last: bool
-    """Whether there were no others after them."""
+    """Whether the list ends with these rows."""
 
 
 def read(
@@ -38,12 +38,12 @@ def read(
 
     Args:
         connection: to the database.
-        query: of all columns of a table, without order or limit.
-        row: makes a row of the values of its columns.
-        order: of the rows; it tells any two apart.
-        large: the columns that users give in any length.
+        query: all columns of a table, without order or limit.
+        row: builds a row from the values of its columns.
+        order: unique order of the rows.
+        large: columns with user data of unlimited size.
         limit: largest number of rows.
-        most_bytes: of the large columns of all rows, unless the first row is larger.
+        most_bytes: limit on the size of the large columns in all rows, unless the first row exceeds it.
     """
     lengths = (func.coalesce(func.length(cast(column, Text)), 0) for column in large)
     size: ColumnElement[int] = sum(lengths, start=literal(0))

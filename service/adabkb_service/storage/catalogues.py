@@ -1,8 +1,8 @@
-"""The tables of catalogues, which the log holds and a study's row only names.
+"""Tables of catalogues, which are stored in the log and only referenced in a study's row.
 
-The event ``created`` has a table as text, and each ``edited`` one what changes in it. The row of the study has the
-digest of that alone, so it stays small. Whoever reads the row finds what the digest stands for here: it is read from
-the log once for each process, and kept as long as there is room.
+The event ``created`` holds a table as text, and each ``edited`` event a change of it. The study's row holds only a
+digest of these, to stay small. This module maps digests to tables: each process reads a table from the log once and
+caches it while there is room.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy import Connection, bindparam, select
 from adabkb_service.storage.tables import events
 
 KEPT = 2**28
-"""Characters of tables that a process keeps."""
+"""Capacity of the cache, in characters."""
 _LOG = (
     select(events.c.kind, events.c.payload)
     .where(events.c.study_id == bindparam("study"), events.c.kind.in_(("created", "edited")))
@@ -32,74 +32,74 @@ _LOG = (
 
 @dataclass(frozen=True)
 class Pieces:
-    """A table as it was given, and what was changed in it since."""
+    """A table as given, and its later changes."""
 
     table: str
     changes: tuple[Mapping[str, Any], ...] = field(default=())
 
     @cached_property
     def digest(self) -> str:
-        """What tells it from any other."""
+        """Identifies the table and its changes."""
         found = hashlib.sha256(self.table.encode()).hexdigest()
         for change in self.changes:
             found = hashlib.sha256((found + json.dumps(change, sort_keys=True)).encode()).hexdigest()
         return found
 
     def changed(self, change: Mapping[str, Any]) -> Pieces:
-        """With one more change."""
+        """The table with one more change."""
         return Pieces(self.table, (*self.changes, change))
 
     @property
     def size(self) -> int:
-        """Characters, about."""
+        """Approximate number of characters."""
         return len(self.table) + sum(len(change.get("add", "")) for change in self.changes)
 
 
 _guard = Lock()
 _known: LRUCache[str, Pieces] = LRUCache(KEPT, getsizeof=lambda pieces: pieces.size)
-_held: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
-"""Those that somebody holds, whether they are kept or not."""
+_in_use: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
+"""Tables in use anywhere in the process, cached or not."""
 
 
 def keep(pieces: Pieces) -> str:
-    """Keep what a digest stands for, and return the digest."""
+    """Cache a table, and return its digest."""
     with _guard:
-        _known[pieces.digest] = _held[pieces.digest] = pieces
+        _known[pieces.digest] = _in_use[pieces.digest] = pieces
     return pieces.digest
 
 
 def pieces_of(digest: str) -> Pieces:
-    """What a digest stands for.
+    """The table of a digest.
 
     Raises:
-        LookupError: it is not kept, and nobody holds it.
+        LookupError: it is neither cached nor in use.
     """
     with _guard:
-        return _known.get(digest) or _held[digest]
+        return _known.get(digest) or _in_use[digest]
 
 
 def are_kept(definition: Mapping[str, Any]) -> bool:
-    """Whether the tables that a study's stored definition names are kept; they count as used just now."""
+    """Whether the tables of a stored definition are cached; marks them as recently used."""
     with _guard:
         return all(_known.get(digest) for digest in _named(definition))
 
 
-def held(definition: Mapping[str, Any]) -> tuple[Pieces, ...]:
-    """The tables that a study's stored definition names: ``pieces_of`` finds them as long as they are held.
+def tables_of(definition: Mapping[str, Any]) -> tuple[Pieces, ...]:
+    """The tables of a stored definition. ``pieces_of`` finds them for as long as the caller keeps the result.
 
     Raises:
-        LookupError: one is not kept.
+        LookupError: a table is not cached.
     """
     return tuple(map(pieces_of, _named(definition)))
 
 
 def _named(definition: Mapping[str, Any]) -> list[str]:
-    """The digests of the tables."""
+    """The digests of the tables in a stored definition."""
     return [each["digest"] for each in definition.get("parameters", ()) if each.get("digest")]
 
 
 def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -> None:
-    """Keep the tables that a study's stored definition names."""
+    """Cache the tables of a stored definition."""
     if are_kept(definition):
         return
     tables: dict[str, Pieces] = {}
@@ -113,7 +113,7 @@ def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -
 def followed(
     tables: Mapping[str, Pieces], given: Iterable[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Pieces]:
-    """The tables by parameter after an event, which has parameters and changes of tables."""
+    """The tables by parameter after an event with these parameters and changes of tables."""
     new = {each["name"]: Pieces(each["table"]) for each in given if "table" in each}
     found = {**tables, **new}
     return {**found, **{name: found[name].changed(change) for name, change in changes.items()}}

@@ -1,4 +1,4 @@
-"""Columns that hold JSON objects: what is kept of many rows, so that they need not be read again."""
+"""JSON columns with summaries of many rows, which spare reading those again."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import TypedDict
 
 
 class Curve(TypedDict):
-    """What the reports of an attempt have come to, so that none of them has to be read again."""
+    """Summary of an attempt's reports."""
 
     reports: int
     step: int
-    """The last one."""
+    """Step of the last report."""
     value: float
-    """At that step."""
+    """Value of the last report."""
     best: float
     gain_step: int
-    """The last step that brought an improvement which counts."""
+    """Step of the last relevant improvement."""
     gain_value: float
-    """At that step."""
+    """Value at that step."""
 
 
 class Estimate(TypedDict):
-    """The value that a stopped trial was to be expected to have at its last step."""
+    """The expected final value of a stopped trial."""
 
     value: float
     std_error: float

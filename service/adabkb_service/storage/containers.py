@@ -1,8 +1,8 @@
-"""Queries of ``containers``: what the rows of a study belong to, or the parts of a deletion's content.
+"""Queries of ``containers``: owners of the rows of a study or of the content of a deleted one.
 
-A container is in use while a row of ``studies`` or ``trash`` refers to it. One that is not in use has content that
-nobody can read: it is being written, or being removed. Its writer has to extend its hold in every transaction. A writer
-that dies does not, and some time later any server may remove the content.
+A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise its content is unreadable: it is
+being written or removed. Its writer must extend its hold in every transaction. If a writer dies, its hold expires and
+any server may remove the content.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from adabkb_service.errors import Contention
 from adabkb_service.storage.tables import containers
 
 HOLD = timedelta(seconds=10)
-"""For which a writer keeps a container without a transaction; a transaction takes a small part of it."""
+"""How long a hold lasts without a transaction; transactions take a small part of that."""
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a container is removable that nobody holds, whatever the clock says."""
+"""Expiry time of a container that is removable at once, by any clock."""
 
 _ADD = insert(containers)
 _THIS = containers.c.id == bindparam("its_id")
@@ -29,77 +29,77 @@ _HELD = _CHANGE.where(containers.c.writer == bindparam("its_writer"))
 
 
 def new_writer() -> str:
-    """The name of a writer, drawn at random."""
+    """A random name for a writer."""
     return secrets.token_hex(16)
 
 
 def add(connection: Connection, container: str) -> None:
-    """Insert a container that is in use.
+    """Insert a container in use.
 
     Raises:
-        Contention: there is one of this id.
+        Contention: the id exists.
     """
     _add(connection, {"id": container, "writer": None, "removable_at": None})
 
 
 def begin(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Insert a container that a writer fills.
+    """Insert a container held by a writer who fills it.
 
     Raises:
-        Contention: there is one of this id.
+        Contention: the id exists.
     """
     _add(connection, {"id": container, "writer": writer, "removable_at": now + HOLD})
 
 
 def put_into_use(connection: Connection, container: str, writer: str) -> None:
-    """End the hold of a writer, in the transaction that inserts what refers to the container.
+    """End a writer's hold, in the transaction that inserts the row referring to the container.
 
     Raises:
-        Contention: the writer does not hold it any more.
+        Contention: the writer no longer holds it.
     """
     _change_held(connection, container, writer, {"writer": None, "removable_at": None})
 
 
 def put_out_of_use(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Let a writer remove a container, in the transaction that deletes what refers to it."""
+    """Give a container to a writer for removal, in the transaction that deletes the row referring to it."""
     connection.execute(_CHANGE, {"its_id": container, "writer": writer, "removable_at": now + HOLD})
 
 
 def abandon(connection: Connection, ids: Sequence[str]) -> None:
-    """Let any server remove containers, in the transaction that deletes what refers to them."""
+    """Make containers removable by any server, in the transaction that deletes the rows referring to them."""
     connection.execute(update(containers).where(containers.c.id.in_(ids)), {"removable_at": AT_ONCE})
 
 
 def extend(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Extend the hold of a writer.
+    """Extend a writer's hold.
 
     Raises:
-        Contention: another one removes the container, as this one has let too much time pass.
+        Contention: the hold expired, and another writer removes the container.
     """
     _change_held(connection, container, writer, {"removable_at": now + HOLD})
 
 
 def give_up(connection: Connection, container: str, writer: str) -> None:
-    """End the hold of a writer who goes no further, so that any server may remove the container. No change if it is
-    another writer's already."""
+    """End the hold of a writer who stops early, so that any server may remove the container. Does nothing if another
+    writer holds it."""
     connection.execute(_HELD, {"its_id": container, "its_writer": writer, "removable_at": AT_ONCE})
 
 
 def removable(connection: Connection, now: datetime, limit: int) -> list[str]:
-    """The containers that nobody uses and nobody holds, the oldest first."""
+    """Containers that are neither in use nor held, oldest first."""
     query = select(containers.c.id).where(containers.c.removable_at <= now).order_by(containers.c.removable_at)
     return list(connection.execute(query.limit(limit)).scalars())
 
 
 def take_over(connection: Connection, container: str, writer: str, now: datetime) -> bool:
-    """Let a writer hold a container that is removable; False if it is not, any more."""
+    """Let a writer hold a removable container; False if it is no longer removable."""
     query = _CHANGE.where(containers.c.removable_at <= bindparam("now"))
     values = {"its_id": container, "now": now, "writer": writer, "removable_at": now + HOLD}
     return connection.execute(query, values).rowcount == 1
 
 
 def remove(connection: Connection, container: str) -> None:
-    """Delete a container, with what still refers to it as its content."""
+    """Delete a container and the rest of its content."""
     connection.execute(delete(containers).where(containers.c.id == container))
 
 

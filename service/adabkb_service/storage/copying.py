@@ -1,4 +1,4 @@
-"""Copies a whole database into another one of either kind, for backup and restore."""
+"""Copy a whole database to another one of either kind, for backup and restore."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
 COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
 ROWS = 1000
-"""Number of rows that are read and written at a time."""
+"""Rows read and written at a time."""
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
-    """Copy a snapshot of all tables into a database that has the same schema and no rows.
+    """Copy a snapshot of all tables to a database with the same schema and no rows.
 
-    Other processes may read and write the source at the same time.
+    Other processes may use the source meanwhile.
 
     Returns:
-        The number of copied rows, by table.
+        The number of copied rows by table.
 
     Raises:
         Busy, Unavailable: as for ``Database.reading`` and ``Database.writing``.
@@ -42,13 +42,13 @@ def copy(source: Database, target: Database) -> dict[str, int]:
 
 
 def duplicate(source: Database, file: Path) -> None:
-    """Copy a SQLite database of whatever schema, as of one moment, into a file, while others use it."""
+    """Copy a snapshot of a SQLite database with any schema to a file; other processes may use the source meanwhile."""
     with closing(sqlite3.connect(str(source.url.database))) as old, closing(sqlite3.connect(file)) as new:
         old.backup(new)
 
 
 def row_counts(database: Database) -> dict[str, int]:
-    """The number of rows of each table that has any; nothing of a database without tables."""
+    """The number of rows of each table that is not empty; empty for a database without tables."""
     with database.reading() as connection:
         there = inspect(connection).get_table_names()
         tables = [table for table in COPIED if table.name in there]
@@ -59,7 +59,7 @@ def row_counts(database: Database) -> dict[str, int]:
 
 
 def _continue_numbering(connection: Connection) -> None:
-    """Set the sequences of numbers to the largest copied ones. SQLite numbers new rows from there by itself."""
+    """Set the sequences to the largest copied numbers. SQLite does so automatically."""
     for table in NUMBERED:
         largest = select(func.max(table.c.id)).scalar_subquery()
         connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), largest)))

@@ -1,13 +1,13 @@
 """Transactions on a database, and the settings that make them durable and serialize writers on each system.
 
 SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction. (After a plain
-BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) The driver's own
-transaction control is switched off for that. The writing threads of a process take turns by a lock in the process,
-because SQLite's own lock is polled and therefore not fair.
+BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) This requires disabling the
+driver's own transaction control. The writing threads of a process queue for a lock in the process, because SQLite's own
+lock is polled and therefore not fair.
 
 PostgreSQL: synchronous_commit=on. A transaction that writes to a study locks its row first. If a client disappears
-without closing its connection (its machine has failed, or the network is down), the server aborts its transaction after
-a limited idle time.
+without closing its connection (a crashed machine or a network failure), PostgreSQL aborts its transaction after a
+limited idle time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
 STATEMENT_SECONDS = 60.0
-"""How long a statement of a server may take on PostgreSQL. A page that nobody reads any more then frees its connection,
-whatever plan PostgreSQL has made."""
+"""Limit on the duration of a server's statement on PostgreSQL. A query whose reader has gone then frees its connection,
+whatever plan PostgreSQL chose."""
 
-OURS = {"studies", "trials", "observations", "events"}
-"""Tables that the service's database has in every version of its schema."""
+SERVICE_TABLES = {"studies", "trials", "observations", "events"}
+"""Tables of the service's database in every schema version."""
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
@@ -47,7 +47,7 @@ _WRITE, _UNREFERENCED = "adabkb_write", "adabkb_unreferenced"
 
 
 class Database:
-    """Transactions on one database. All threads of a process share one object."""
+    """Transactions on one database. Shared by all threads of a process."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Database:
         statement_seconds: float = 0.0,
         connections: int = 40,
     ) -> None:
-        """Check the URL. The first transaction connects.
+        """Check the URL. The first transaction opens a connection.
 
         Args:
             url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``.
@@ -68,41 +68,41 @@ class Database:
             connections: largest number of open connections.
 
         Raises:
-            ValueError: the URL is none of these; the message names the remedy.
+            ValueError: the URL is not one of these; the message names the remedy.
         """
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, self._file)
         self.last_error: str | None = None
-        """Why the database was last unavailable; None once a writing transaction has succeeded since."""
+        """Why the database was last unavailable; None after a successful writing transaction."""
         self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is SQLite, else PostgreSQL."""
+        """Whether the database is SQLite rather than PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
 
     @property
     def connections(self) -> int:
-        """Connections that are in use."""
+        """Number of connections in use."""
         pool = self.engine.pool
         assert isinstance(pool, QueuePool)
         return pool.checkedout()
 
     @property
     def waiting_writers(self) -> int:
-        """Threads whose writes wait for those of others; on PostgreSQL they wait in the database."""
+        """Number of threads that wait to write; always 0 on PostgreSQL, where they wait in the database."""
         return 0 if self._batcher is None else self._batcher.waiting
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that reads from one consistent snapshot. It is rolled back at the end of the block.
+        """A transaction that reads a consistent snapshot. It is rolled back at the end of the block.
 
         Raises:
-            SchemaMismatch: it is a SQLite file of something else, which stays as it is.
+            SchemaMismatch: the SQLite file belongs to another program; it is left unchanged.
             Busy: no lock or connection was free in time.
-            Unavailable: the database does not answer.
+            Unavailable: the database does not respond.
         """
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with self.translating(), self.engine.connect() as connection:
@@ -115,7 +115,7 @@ class Database:
         Raises:
             Contention: it conflicted with another transaction and should be repeated; nothing was written.
             Busy: no lock or connection was free in time; nothing was written.
-            Unavailable: the database does not answer. Nothing was written, unless the connection broke during the
+            Unavailable: the database does not respond. Nothing was written, unless the connection broke during the
                 commit.
         """
         with self.translating(), self._batcher or nullcontext(), self._transaction() as connection:
@@ -123,8 +123,9 @@ class Database:
 
     @contextmanager
     def migrating(self) -> Iterator[Connection]:
-        """As ``writing``, for changes of the schema. SQLite does not enforce references meanwhile: to alter a table, it
-        is copied and dropped, which would delete the rows that refer to it. References are checked before the commit.
+        """As ``writing``, for changes of the schema. On SQLite foreign keys are not enforced within the block: altering
+        a table copies and drops it, which would delete the rows that refer to it. References are checked before the
+        commit.
 
         Raises:
             SchemaMismatch: a reference is broken; nothing was written.
@@ -144,13 +145,12 @@ class Database:
                             f"The migration breaks references of the table {broken[0]} to {broken[2]}."
                         )
             finally:
-                connection.invalidate()  # the next one enforces them
+                connection.invalidate()  # the next connection enforces them again
         self.last_error = None
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in a transaction that is committed durably before this returns, and return its result. On SQLite
-        the transaction may also contain the work of other threads (group commit). If the work raises, its writes are
-        rolled back.
+        """Run ``work`` in a durable transaction and return its result. On SQLite the transaction may also contain the
+        work of other threads (group commit). If the work raises, its writes are rolled back.
 
         Raises:
             Contention, Busy, Unavailable: as for ``writing``.
@@ -173,8 +173,8 @@ class Database:
         self.last_error = None
 
     def now(self) -> datetime:
-        """The time in UTC, by the clock that all servers of the database share: on SQLite that of this machine, on
-        PostgreSQL that of the database.
+        """The time in UTC, by the clock that all servers of the database share: this machine's on SQLite, the
+        database's on PostgreSQL.
 
         Raises:
             Busy, Unavailable: as for ``reading``.
@@ -191,8 +191,9 @@ class Database:
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """Raise errors of the database as errors of the service, which say whether a repetition may succeed.
-        ``reading`` and ``writing`` do so for their own blocks."""
+        """Translate errors of the database to errors of the service, which indicate whether a retry may succeed.
+        ``reading`` and
+        ``writing`` do so within their blocks."""
         if self._file is not None:
             self._file.check()
         try:
@@ -232,7 +233,7 @@ def _engine(
         "max_overflow": connections - kept,
         "pool_timeout": lock_seconds,
         "json_serializer": _json,
-        "pool_use_lifo": True,  # the connection that was used last has its caches warm
+        "pool_use_lifo": True,  # the connection used last has warm caches
     }
     if file is None:
         limits = f"-c lock_timeout={int(lock_seconds * 1000)} -c statement_timeout={int(statement_seconds * 1000)}"
@@ -253,15 +254,14 @@ def _json(value: Any) -> str:
 
 
 def _limit_idleness(seconds: float) -> str:
-    """A statement that limits the idle time of its own transaction. Reading transactions hold no lock and need no
-    limit."""
+    """A statement that limits the idle time of its transaction. Reading transactions hold no lock and need no limit."""
     return f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}"
 
 
 def _sqlite_preparation(
     path: str, lock_seconds: float, file: SqliteFile
 ) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
-    # Servers that start at the same time on a new file all change it to WAL. There SQLite fails instead of waiting.
+    # Servers that start together on a new file all switch it to WAL. SQLite then fails instead of waiting.
     waiting = Retrying(
         retry=retry_if_exception_message(message="database is locked"),
         stop=stop_after_delay(lock_seconds),
@@ -270,10 +270,11 @@ def _sqlite_preparation(
     )
 
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # the driver no longer begins transactions: _begin_sqlite does
+        # disables the driver's transaction control: _begin_sqlite begins transactions
+        connection.isolation_level = None
         cursor = connection.cursor()
         waiting(cursor.execute, TABLES)
-        _check_ours(path, {name for (name,) in cursor.fetchall()})  # first, since the next line changes the file
+        _check_tables(path, {name for (name,) in cursor.fetchall()})  # first, since the next statement changes the file
         waiting(cursor.execute, "PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -283,9 +284,9 @@ def _sqlite_preparation(
     return prepare
 
 
-def _check_ours(file: str, found: set[str]) -> None:
-    """Refuse a SQLite file that has tables, but not those that every version of the service has."""
-    if found and not found >= OURS:
+def _check_tables(file: str, found: set[str]) -> None:
+    """Refuse a SQLite file that has tables, but not those of the service."""
+    if found and not found >= SERVICE_TABLES:
         names = shortened(", ".join(sorted(found)), LONGEST_VALUE)
         raise SchemaMismatch(
             f"The SQLite file {file} is not a database of adabkb-service: it has other tables ({names}). Nothing was "

@@ -21,13 +21,13 @@ def add(connection: Connection, rows: Iterable[EventRow]) -> None:
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int | None = None) -> list[EventRow]:
-    """Events in order, after one seq; all of them without a limit."""
+    """Events with a seq above ``after``, in order; all of them without a limit."""
     query = _after(study_id, after).order_by(events.c.seq).limit(limit)
     return [EventRow(*row) for row in connection.execute(query)]
 
 
 def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[EventRow]:
-    """What of ``page`` fits into memory."""
+    """The part of ``page`` that fits into memory."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
     return bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=limit)
 
@@ -58,13 +58,13 @@ def of_kinds_after(
 
 
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
-    """Whether an event after one seq may change which of the results before it count: a correction, or an edit of the
+    """Whether an event after ``after`` may change which earlier results count: a correction, or an edit of the
     space."""
     query = _after(study_id, after).where(events.c.kind.in_(("corrected", "edited"))).with_only_columns(events.c.seq)
     return connection.execute(query.limit(1)).first() is not None
 
 
 def count(connection: Connection, study_id: str | None = None) -> int:
-    """The number of events of a study, or of all studies."""
+    """The number of events of a study, or of all studies if None."""
     query = select(func.count()).select_from(events)
     return connection.execute(query if study_id is None else query.where(events.c.study_id == study_id)).scalar_one()

@@ -1,4 +1,4 @@
-"""Fills a container in short transactions, the last of which puts it into use."""
+"""Fill a container in short transactions, the last of which puts it into use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Row = TypeVar("Row")
 
 
 class Filling:
-    """A container, and the rows that are to be written into it next. What fits into one transaction takes one."""
+    """A container being filled, and the rows to write next. Content that fits into one transaction needs only one."""
 
     def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
-        """Nothing is written yet."""
+        """Start without writing."""
         self._database = database
         self._container = container
         self._clock = clock
@@ -32,10 +32,10 @@ class Filling:
         self._room = pace.rows
 
     def add(self, write: Callable[[Connection, Sequence[Row]], Any], rows: Iterable[Row]) -> None:
-        """Let some rows be written, by a function that writes any number of them.
+        """Write rows with a function that writes any number of them.
 
         Raises:
-            Contention: there is a container of this id, or another server has removed what was written.
+            Contention: the container's id exists, or another server has removed the written rows.
             Busy, Unavailable: as for ``Database.writing``.
         """
         batch: list[Row] = []
@@ -58,10 +58,10 @@ class Filling:
 
     @contextmanager
     def finishing(self) -> Iterator[Connection]:
-        """The last transaction, in which the caller inserts what refers to the container.
+        """The last transaction, in which the caller inserts the row referring to the container.
 
         Raises:
-            Contention: there is a container of this id, or another server has removed what was written.
+            Contention: the container's id exists, or another server has removed the written rows.
             Busy, Unavailable: as for ``Database.writing``.
         """
         with self._database.writing() as connection:
@@ -78,7 +78,7 @@ class Filling:
                 write(connection, rows)
 
     def give_up(self) -> None:
-        """Let any server remove what was written."""
+        """Let any server remove the written rows."""
         if self._has_begun:
             with suppress(Busy, Unavailable), self._database.writing() as connection:
                 containers.give_up(connection, self._container, self._writer)
@@ -88,7 +88,7 @@ class Filling:
 def filling(
     database: Database, container: str, clock: Callable[[], datetime], pace: Pace | None = None
 ) -> Iterator[Filling]:
-    """A container to be filled; if the block raises, nothing of it stays."""
+    """A container to fill; if the block raises, its content is removed."""
     begun = Filling(database, container, clock, pace or Pace())
     try:
         yield begun

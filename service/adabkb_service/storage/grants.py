@@ -1,4 +1,5 @@
-"""Queries of ``grants``: whose a study is, and with whom it is shared. A study without grants is nobody's."""
+"""Queries of ``grants``: owners of studies, and users that they share them with. A study without grants has no
+owner."""
 
 from __future__ import annotations
 
@@ -23,19 +24,19 @@ def of_study(connection: Connection, study_id: str) -> dict[str, Right]:
 
 
 def of_user(connection: Connection, study_id: str, user: str) -> list[Right]:
-    """The user's rights: as this user, and as anybody."""
+    """The rights of a user, including those granted to everybody."""
     found = connection.execute(_OF_USER, {"study": study_id, "its_user": user})
     return [row.right for row in found]
 
 
 def owners(connection: Connection, study_ids: Sequence[str]) -> dict[str, str]:
-    """The users who own some studies, by study."""
+    """Study -> the user who owns it."""
     query = select(grants.c.study_id, grants.c.user).where(grants.c.study_id.in_(study_ids), grants.c.right == "own")
     return {row.study_id: row.user for row in connection.execute(query)}
 
 
 def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) -> None:
-    """Let these be the rights, by user, and no others."""
+    """Replace all rights to a study by these, by user."""
     connection.execute(delete(grants).where(grants.c.study_id == study_id))
     if rights:
         rows = [{"study_id": study_id, "user": user, "right": right} for user, right in rights.items()]
@@ -43,12 +44,12 @@ def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) 
 
 
 def visible_to(user: str) -> ColumnElement[bool]:
-    """The condition that a user may at least read a study."""
+    """The condition that a user may read a study."""
     return exists().where(grants.c.study_id == studies.c.id, grants.c.user.in_([user, EVERYBODY]))
 
 
 def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[bool]:
-    """The condition that an id is one of these, or begins like one that has a * behind."""
+    """The condition that an id equals one of the patterns, or starts with one that ends in ``*``."""
     return or_(
         *(
             column.startswith(pattern[:-1], autoescape=True) if pattern.endswith(EVERYBODY) else column == pattern
@@ -58,5 +59,5 @@ def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[
 
 
 def owner(rights: Mapping[str, Right]) -> str | None:
-    """The user who owns a study, by its rights; None if it is nobody's."""
+    """The user who owns a study, given its rights; None without an owner."""
     return next((user for user, right in rights.items() if right == "own"), None)

@@ -1,8 +1,8 @@
-"""Group commit: the writes of several threads in one transaction, with one durable commit.
+"""Group commit: the writes of several threads in one durable transaction.
 
 SQLite has one writer at a time, and a durable commit takes longer than the statements before it. So the thread that
-holds the lock also writes the parts of the threads that wait for it. Each part is within a savepoint, so that a part
-that fails is rolled back alone. PostgreSQL itself groups the commits of concurrent transactions.
+holds the lock also writes the parts of the threads that wait for it. A savepoint around each part allows it to be
+rolled back alone. PostgreSQL groups the commits of concurrent transactions itself.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from sqlalchemy import Connection
 from adabkb_service.errors import Busy
 
 MOST_PARTS = 32
-"""Largest number of parts of a transaction."""
+"""Most parts of a transaction."""
 
 
 class Lock(Protocol):
-    """What ``threading.Lock`` is."""
+    """The interface of ``threading.Lock``."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
-        """Wait for it; whether it came in time."""
+        """Wait for the lock; return whether it was acquired in time."""
 
     def release(self) -> None:
-        """Let another thread have it."""
+        """Release the lock."""
 
 
 @dataclass(eq=False)
 class _Part:
-    """The write of one thread, and its result."""
+    """The write of one thread and its result."""
 
     work: Callable[[Connection], Any]
     done: threading.Event = field(default_factory=threading.Event)
@@ -43,12 +43,16 @@ class _Part:
 
 
 class WriteBatcher:
-    """The lock of the writers of a process, and the parts that wait for it. ``Busy`` is raised if it is not free in
-    time."""
+    """The write lock of a process, and the parts that wait for it. Raises ``Busy`` if the lock is not free in time."""
 
     def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MOST_PARTS) -> None:
-        """How long a writer waits for the lock, which one it is, by default one of its own, and how many parts a
-        transaction has at most."""
+        """Create a batcher.
+
+        Args:
+            seconds: how long a writer waits for the lock.
+            lock: the lock; a new one by default.
+            most_parts: most parts of a transaction.
+        """
         self._most_parts = most_parts
         self._seconds = seconds
         self._lock = lock or threading.Lock()
@@ -56,7 +60,7 @@ class WriteBatcher:
 
     @property
     def waiting(self) -> int:
-        """Parts that wait to be written."""
+        """Number of parts that wait to be written."""
         return len(self._parts)
 
     def __enter__(self) -> None:
@@ -74,12 +78,12 @@ class WriteBatcher:
         """Run the work in a transaction, which may also contain the work of other threads, and return its result.
 
         Args:
-            work: the function that writes.
+            work: function that writes.
             transaction: begins a transaction, and commits it at the end of its block.
 
         Raises:
             Busy: the lock was not free in time; nothing was written.
-            Exception: what the work or the transaction raised; nothing that the work wrote was committed.
+            Exception: raised by the work or the transaction; nothing that the work wrote was committed.
         """
         part = _Part(work)
         self._parts.append(part)
@@ -90,13 +94,13 @@ class WriteBatcher:
         except BaseException:
             if self._is_withdrawn(part):
                 raise
-            part.done.wait()  # another thread is writing it: whether it succeeds is not known yet
+            part.done.wait()  # another thread is writing it, with an unknown outcome
         if part.error is not None:
             raise part.error
         return part.result
 
     def _is_withdrawn(self, part: _Part) -> bool:
-        """Take the part out of the queue; False if another thread has begun to write it."""
+        """Remove the part from the queue; False if another thread has begun to write it."""
         try:
             self._parts.remove(part)
         except ValueError:
@@ -104,7 +108,7 @@ class WriteBatcher:
         return True
 
     def _write_some(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
-        """Write the parts that have waited longest, in one transaction."""
+        """Write the oldest parts in one transaction."""
         parts = list[_Part]()
         try:
             while self._parts and len(parts) < self._most_parts:
@@ -131,5 +135,5 @@ def _do(part: _Part, connection: Connection, *, is_alone: bool) -> None:
     except Exception as error:
         part.error = error
         if connection.invalidated:
-            raise  # with the connection the transaction is over, for all parts
+            raise  # a lost connection ends the transaction for all parts
         savepoint.rollback()

@@ -17,13 +17,13 @@ _ADD = insert(keys)
 
 
 def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
-    """What was stored under a key, or None; keys of a study that is being deleted are not found."""
+    """The row of a key, or None; keys of a study that is being deleted are not found."""
     row = connection.execute(_FIND, {"its_scope": scope, "its_key": key}).one_or_none()
     return None if row is None else KeyRow(*row)
 
 
 def add(connection: Connection, rows: Iterable[KeyRow]) -> None:
-    """Store keys. If one of them exists already, the transaction ends in ``Contention``."""
+    """Store keys. Raises ``Contention`` at the end of the transaction if one exists."""
     connection.execute(_ADD, [as_values(row) for row in rows])
 
 
@@ -34,17 +34,17 @@ def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
 
 
 def outdated(connection: Connection, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(scope, key) of keys that are older than a time, oldest first."""
+    """(scope, key) of keys from before a time, oldest first."""
     query = select(keys.c.scope, keys.c.key).where(keys.c.created_at < before).order_by(keys.c.created_at).limit(limit)
     return [(row.scope, row.key) for row in connection.execute(query)]
 
 
 def forget(connection: Connection, names: Sequence[tuple[str, str]], before: datetime) -> None:
-    """Delete those of the named keys that are older than a time."""
+    """Delete the named keys that are from before a time."""
     rows = [{"its_scope": scope, "its_key": key, "before": before} for scope, key in names]
     connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)
 
 
 def oldest(connection: Connection) -> datetime | None:
-    """When the oldest key was stored, or None if there is none."""
+    """When the oldest key was stored; None without keys."""
     return connection.execute(select(func.min(keys.c.created_at))).scalar_one_or_none()

@@ -1,8 +1,8 @@
-"""Schema versions: that of the database, that of this code, and the migration from one to the other.
+"""Schema versions of the database and of this code, and the migration from one to the other.
 
-An additive revision has the number of the one before with a point: 0001.1 adds to 0001. Code of the older one goes
-on with it, so the servers need not stop for it. It may add indexes, columns that are null or have a default in the
-database, and tables whose rows go with those that they refer to.
+An additive revision has the number of its predecessor with a suffix: 0001.1 adds to 0001. Older code also runs on it,
+so servers need not stop for the migration. It may add indexes, nullable columns or columns with a default in the
+database, and tables whose rows are deleted with the rows that they refer to.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parents[1]
 
 HEAD = "0001"
-"""The schema revision that this code needs: that of the last migration."""
+"""The schema revision that this code needs: that of the latest migration."""
 
-# An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.
+# An arbitrary key of a PostgreSQL advisory lock, which serializes the migrations of several servers.
 ADVISORY_LOCK = 0xADAB_4B
 
 SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
-"""Extended: an additive migration of newer code has changed it."""
+"""``extended``: changed by an additive migration of newer code."""
 
 USABLE: tuple[SchemaStatus, ...] = ("current", "extended")
-"""What servers of this code work on."""
+"""Schemas that servers of this code can use."""
 
 
 def config() -> Config:
     """Alembic's configuration, with the migrations in the wheel or in the source checkout."""
-    from alembic.config import Config  # noqa: PLC0415 (a server whose schema is current migrates nothing)
+    from alembic.config import Config  # noqa: PLC0415 (not needed by a server whose schema is current)
 
     packaged = PACKAGE / "_migrations"
     location = packaged if packaged.is_dir() else PACKAGE.parents[1] / "migrations"
@@ -45,7 +45,7 @@ def config() -> Config:
 
 
 def current(connection: Connection) -> str | None:
-    """The schema revision of the database, or None if it has none."""
+    """The schema revision of the database; None without a schema."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
@@ -67,12 +67,12 @@ def schema_status(connection: Connection) -> SchemaStatus:
 
 
 def _adds_to(revision: str, older: str) -> bool:
-    """Whether code of the older revision goes on with this one."""
+    """Whether code of the older revision can use this one."""
     return revision.partition(".")[0] == older.partition(".")[0]
 
 
 def upgrade(database: Database) -> None:
-    """Migrate the database to this code's schema, in one transaction. Several servers may do so at the same time.
+    """Migrate the database to this code's schema in one transaction. Several servers may call it at the same time.
 
     Raises:
         SchemaMismatch: the database was made by newer code.
@@ -82,7 +82,7 @@ def upgrade(database: Database) -> None:
 
     with database.migrating() as connection:
         if not database.is_sqlite:
-            # A migration may be idle between statements for longer than other transactions. It locks no study.
+            # A migration may idle between statements for longer than other transactions. It locks no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
         if schema_status(connection) in ("extended", "newer"):
@@ -93,11 +93,11 @@ def upgrade(database: Database) -> None:
 
 
 def prepare(database: Database) -> None:
-    """Create the schema in an empty database, and refuse one of another version, unless it has only been added to.
-    Servers call this when they start.
+    """Create the schema in an empty database, and refuse a database whose schema this code cannot use. Servers call
+    this at startup.
 
     Raises:
-        SchemaMismatch: the database has another version; the message names the remedy.
+        SchemaMismatch: the schema has another version; the message names the remedy.
     """
     with database.reading() as connection:
         found = schema_status(connection)
@@ -110,14 +110,14 @@ def prepare(database: Database) -> None:
 
 
 def require(database: Database, *, exactly: bool = False) -> None:
-    """Refuse a database of another version or without tables. Commands that need existing data call this.
+    """Refuse a database without tables or with another schema version. For commands that need existing data.
 
     Args:
-        database: what they work on.
-        exactly: refuse it also if it has only been added to, since a copy would lack what was added.
+        database: to check.
+        exactly: also refuse an extended schema, since a copy would lack the additions.
 
     Raises:
-        SchemaMismatch: the database has another version or no tables; the message names the remedy.
+        SchemaMismatch: no tables or another version; the message names the remedy.
     """
     with database.reading() as connection:
         found = schema_status(connection)
@@ -134,7 +134,7 @@ def rewrite(database: Database) -> None:
     """Check that the database can be written, by writing its version unchanged.
 
     Raises:
-        Unavailable, Busy: it cannot; the message says why.
+        Unavailable, Busy: it cannot be written; the message gives the reason.
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))

@@ -22,7 +22,7 @@ _CHANGE = update(observations).where(
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
 NUMBERS_AT_ONCE = 500
-"""In one query: databases limit its parameters."""
+"""Numbers per query: databases limit the parameters of a statement."""
 
 
 def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:
@@ -34,7 +34,7 @@ def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
     """The observation.
 
     Raises:
-        ObservationNotFound: there is none.
+        ObservationNotFound: the observation does not exist.
     """
     query = select(observations).where(observations.c.study_id == study_id, observations.c.seq == seq)
     row = connection.execute(query).one_or_none()
@@ -66,15 +66,14 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[Observat
 
 
 def of_trials(connection: Connection, study_id: str, first: int, last: int) -> list[ObservationRow]:
-    """The observations of the trials with numbers from ``first`` to ``last``, by number of the observation."""
+    """The observations of trials ``first`` to ``last``, by number of the observation."""
     of_range = observations.c.trial.between(first, last)
     query = select(observations).where(observations.c.study_id == study_id, of_range).order_by(observations.c.seq)
     return [ObservationRow(*row) for row in connection.execute(query)]
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best observation that is not excluded, of equal ones the first; those with the numbers in ``but`` are left
-    out."""
+    """The best observation that is not excluded, the first one in a tie, ignoring the numbers in ``but``."""
     value = observations.c.value
     query = (
         select(observations)
@@ -87,8 +86,8 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
-    """By number, observations that are not excluded: the best ones, and about as many others, spread over all; so many
-    of either at most, and fewer where they are large."""
+    """Observations that are not excluded, by number: the best ones, and about as many others, spread over all. At most
+    ``count`` of each; fewer if they are large."""
     query = select(observations).where(observations.c.study_id == study_id, observations.c.excluded.is_(False))
     last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
     every = connection.execute(last).scalar_one() // count + 1
@@ -103,7 +102,7 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
 
 
 def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:
-    """How many observations after this number are not excluded; those with the numbers in ``but`` are left out."""
+    """How many observations after this number are not excluded, ignoring the numbers in ``but``."""
     after = observations.c.seq > seq, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
     query = select(func.count()).select_from(observations).where(observations.c.study_id == study_id, *after)
     return connection.execute(query).scalar_one()
@@ -118,13 +117,13 @@ def counting(connection: Connection, study_id: str) -> dict[int, float]:
 
 
 def every(connection: Connection, study_id: str) -> dict[int, ObservationRow]:
-    """Number -> observation, of all."""
+    """Number -> observation, of all observations."""
     found = connection.execute(_OF_STUDY.order_by(observations.c.seq), {"study": study_id})
     return {row.seq: ObservationRow(*row) for row in found}
 
 
 def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> list[ObservationRow]:
-    """The observations of these numbers that exist, in order."""
+    """The observations with these numbers that exist, in order."""
     found: list[ObservationRow] = []
     ordered = sorted(seqs)
     for start in range(0, len(ordered), NUMBERS_AT_ONCE):
@@ -135,13 +134,13 @@ def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> li
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
-    """At most ``limit`` observations by number, from the first whose number is larger than ``after``."""
+    """At most ``limit`` observations with numbers above ``after``, by number."""
     query = _after(study_id, after).order_by(observations.c.seq).limit(limit)
     return [ObservationRow(*row) for row in connection.execute(query)]
 
 
 def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[ObservationRow]:
-    """What of ``page`` fits into memory."""
+    """The part of ``page`` that fits into memory."""
     query, order, large = _after(study_id, after), (observations.c.seq,), (observations.c.parameters,)
     return bounded_pages.read(connection, query, ObservationRow, order=order, large=large, limit=limit)
 

@@ -1,6 +1,6 @@
-"""Queries of the page: lists that are searched and sorted, and results thinned to what a chart can show.
+"""Queries of the web page: searchable and sortable lists, and results thinned for charts.
 
-They look at whole studies, unlike those of the hot path. No request for a trial waits for them.
+They read whole studies, unlike queries of the hot path. No request for a trial waits for them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, Tr
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 UNKNOWN = (None,) * 5
-"""What is known of the trial of a point that nobody suggested."""
+"""Trial columns of a result without a suggestion."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """An observation, and what is known of its trial; all of that is None for a point that nobody suggested."""
+    """An observation and the facts about its trial, which are None for a point without a suggestion."""
 
     observation: ObservationRow
     phase: str | None
@@ -30,12 +30,12 @@ class ResultRow:
     worker: str | None
     cell: str | None
     gap: float | None
-    """As it was when the trial was suggested; None where nothing was certified."""
+    """The gap when the trial was suggested; None if not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedStudy:
-    """What the list of studies shows of one: its definition may have megabytes."""
+    """The columns of a study in a list, without its definition, which may have megabytes."""
 
     id: str
     incarnation: str
@@ -63,7 +63,7 @@ _LISTED = (
 
 
 def _sought(text: str) -> ColumnElement[bool]:
-    """Studies with the text in the id, or in the name or the value of a tag."""
+    """The condition that the text occurs in the id, or in the name or value of a tag."""
     if not text:
         return true()
     tags = cast(studies.c.tags, Text)
@@ -71,7 +71,7 @@ def _sought(text: str) -> ColumnElement[bool]:
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
-    """How many studies of each state there are that meet conditions, with a text in the id or the tags."""
+    """Number of matching studies in each state, with a text in the id or the tags."""
     counts = select(studies.c.state, func.count().label("studies"))
     query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
@@ -85,7 +85,7 @@ def page_of_studies(
     limit: int,
     *conditions: ColumnElement[bool],
 ) -> list[ListedStudy]:
-    """Studies that meet conditions, with a text in the id or the tags, the one that changed last first."""
+    """Matching studies with a text in the id or the tags, most recently changed first."""
     query = select(*_LISTED).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)
@@ -93,21 +93,21 @@ def page_of_studies(
 
 
 def events_of_result(connection: Connection, study_id: str, seq: int) -> list[EventRow]:
-    """The events about a result, in order."""
+    """The events of a result, in order."""
     theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "corrected"))
     query = select(events).where(*theirs, events.c.payload["observation"].as_integer() == seq).order_by(events.c.seq)
     return [EventRow(*row) for row in connection.execute(query)]
 
 
 def thinned(connection: Connection, study_id: str, count: int, most: int) -> list[ResultRow]:
-    """All results if they are at most ``most``; otherwise the smallest and the largest of each run of results, so that
-    the outline stays.
+    """All results if there are at most ``most``; otherwise the smallest and the largest one of each run of results,
+    which preserves the outline.
 
     Args:
         connection: to the database.
-        study_id: whose results.
-        count: how many there are.
-        most: how many are wanted, about.
+        study_id: id of the study.
+        count: number of its results.
+        most: approximate number of results to return.
     """
     step = max(1, -(-2 * count // most))
     runs = (observations.c.seq - 1) // step
@@ -138,8 +138,8 @@ def values(connection: Connection, study_id: str, metric: str | None) -> list[tu
 
 
 def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:
-    """Results with what is known of their trials. Each table is read once, by a list of numbers: a join would be made
-    by how many rows PostgreSQL thinks there are, and its statistics may be older than a large study."""
+    """Results with the facts about their trials. Reads each table once, by a list of numbers: PostgreSQL would plan a
+    join by its row estimates, which may be outdated for a large study."""
     query = select(observations).where(observations.c.study_id == study_id).order_by(observations.c.seq)
     if kept is not None:
         query = query.where(observations.c.seq.in_(kept))
@@ -161,7 +161,7 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
 
 
 def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
-    """Number and value of each result after one number that was better than all others from there to it; excluded ones
+    """Number and value of each result after ``after`` that improved on all earlier ones from there on. Excluded results
     do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
@@ -175,7 +175,7 @@ def records(connection: Connection, study_id: str, *, maximize: bool, after: int
 
 
 def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """The trials that were leased last, by number."""
+    """The trials leased most recently, by number."""
     query = (
         select(trials)
         .where(trials.c.study_id == study_id, trials.c.started_at.is_not(None))
@@ -218,8 +218,8 @@ def has_reports(connection: Connection, study_id: str) -> bool:
 
 
 def curves(connection: Connection, study_id: str, last: int, points: int) -> list[tuple[TrialRow, list[list[float]]]]:
-    """The last trials that have reported values, by number, each with about so many of the steps and values of its last
-    attempt, the first and the last ones included."""
+    """The last trials with reports, by number. Each comes with about ``points`` steps and values of its last attempt,
+    including the first and the last one."""
     reporting = select(trials).where(trials.c.study_id == study_id, trials.c.curve.is_not(None))
     rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(trials.c.number.desc()).limit(last))]
     numbered = (

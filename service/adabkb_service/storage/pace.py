@@ -1,4 +1,4 @@
-"""Long work in short transactions, so that other writers wait for none of them for long.
+"""Split long work into short transactions, so that other writers never wait long.
 
 SQLite has one writer at a time, and on PostgreSQL a large transaction keeps its locks until its end.
 """
@@ -14,26 +14,26 @@ from sqlalchemy import Connection
 from adabkb_service.storage.database import Database
 
 MOST_ROWS = 500
-"""Rows that one transaction of a long work inserts or deletes."""
+"""Most rows that one transaction of long work inserts or deletes."""
 FIRST_ROWS = 100
-"""As ``MOST_ROWS``, while it is not known yet how long they take."""
+"""The same for the first transaction, before the time per row is known."""
 TRANSACTION_SECONDS = 0.02
-"""How long a transaction should take."""
+"""Target duration of a transaction."""
 LONGEST_PAUSE = 1.0
-"""Seconds, of those in which only others write."""
+"""Longest pause in seconds, in which only others write."""
 
 
 class Pace:
-    """How many rows the next transaction may change: fewer where rows are large or the disk is slow."""
+    """Adapts the number of rows of the next transaction: fewer if rows are large or the disk is slow."""
 
     def __init__(self, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> None:
-        """With so many rows in the first transaction, and at most so many in the others."""
+        """Allow ``first`` rows in the first transaction, and at most ``most`` rows in later ones."""
         self.rows = first
         self._most = most
 
     @contextmanager
     def transaction(self, database: Database) -> Iterator[Connection]:
-        """A writing transaction, and then a pause that is as long.
+        """A writing transaction, followed by a pause of the same duration.
 
         Raises:
             Contention, Busy, Unavailable: as for ``Database.writing``.

@@ -1,12 +1,12 @@
-"""The servers that share a PostgreSQL: which of them are alive, which follow studies, and messages between them.
+"""Servers that share a PostgreSQL database: which are alive, which follow studies, and messages between them.
 
 Each server has a row in the table ``servers``. So has each model worker, which is a server without HTTP. A server is
-alive while PostgreSQL has its connection and it updates its row, by the clock of the database. One that is alone
-updates nothing. Messages are notifications (``NOTIFY``). A message is lost only if the sender or the recipient loses
-its connections. That server then gets a new id, so that whoever waits for an answer of the old one sees it gone.
+alive while it is connected to PostgreSQL and updates its row, by the clock of the database. A single server does not
+update its row. Messages are notifications (``NOTIFY``). A message is lost only if the sender or the recipient loses its
+connections. That server then gets a new id, so servers waiting for a reply from the old id see that it is gone.
 
-The id of a server is the name of its channel, and a secret: whoever knows it can send requests as any user. It is
-known to those who may read the table, which no role but its owner may unless somebody grants it.
+The id of a server is the name of its channel, and a secret: anyone who knows it can send requests as any user. By
+default only the table's owner can read it.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from sqlalchemy import URL
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
-"""Between two updates of a server's row."""
+"""Interval between two updates of a server's row."""
 SILENT_SECONDS = 3.0
-"""Without an update after which a server is not alive."""
+"""Time without an update after which a server counts as dead."""
 CONNECT_SECONDS = 5.0
-"""In which PostgreSQL has to accept a connection, ..."""
+"""Timeout of a connection attempt."""
 REPLY_SECONDS = 3.0
-"""... and to execute a statement; else the connection is closed."""
+"""Timeout of a statement, after which the connection is closed."""
 RETRY_SECONDS = 1.0
-"""Between the loss of the connections and the next attempt to connect."""
+"""Delay of the next attempt to connect after the connections were lost."""
 CLOSE_SECONDS = 1.0
-"""For which closed connections are waited for."""
+"""Longest wait for closed connections."""
 BATCH_BYTES = 2**20
-"""Of messages from which on further ones are sent by the next statement."""
+"""Size of the messages in one statement, from which further ones are sent by the next."""
 PART_BYTES = 7800
-"""Of a message in one notification. PostgreSQL allows 7999, with the header of the part."""
+"""Size of a message part in one notification. PostgreSQL allows 7999 bytes, including the part's header."""
 
 OPTIONS: dict[str, Any] = {
     "options": "-c synchronous_commit=off -c statement_timeout=5000 -c lock_timeout=5000",
-    # A lost network is noticed within seconds, also on a connection that only listens.
+    # Detects a lost network within seconds, even on a connection that only listens.
     "keepalives_idle": 2,
     "keepalives_interval": 1,
     "keepalives_count": 3,
@@ -83,13 +83,13 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
 class Peers:
-    """One server among those on a PostgreSQL. Used by its event loop alone.
+    """One of the servers on a PostgreSQL database. Used only by its event loop.
 
     Args:
         url: of the database.
-        version: of the server; servers of other versions are no peers.
-        receive: is given each message.
-        changed: is called when ``alive`` has changed.
+        version: of the server; servers of other versions are ignored.
+        receive: called with each message.
+        changed: called when ``alive`` has changed.
         is_model_worker: whether this server follows studies without serving HTTP.
     """
 
@@ -103,14 +103,14 @@ class Peers:
         is_model_worker: bool = False,
     ) -> None:
         self.id = ""
-        """Of this server; a new one whenever it connects."""
+        """Id of this server; a new one for each connection."""
         self.alive: frozenset[str] = frozenset()
-        """Ids of the servers that are alive, this one included; empty while the database does not answer."""
+        """Ids of the servers that are alive, including this one; empty while the database does not respond."""
         self.model_workers: frozenset[str] = frozenset()
         """Those of them that do not serve HTTP."""
         self.followers: frozenset[str] = frozenset()
-        """Those that follow studies: the model workers that are not about to stop, or if there are none, the servers
-        that are not about to stop. A server counts itself among these in any case."""
+        """Servers that follow studies: the model workers that are not stopping or, without any, the other servers that
+        are not stopping. A server always counts itself as not stopping."""
         self._url = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._version = version
         self._receive = receive
@@ -118,40 +118,40 @@ class Peers:
         self._is_model_worker = is_model_worker
         self._is_leaving = False
         self._messages = 0
-        """How many were sent."""
+        """Number of messages sent."""
         self._unsent: deque[tuple[str, str]] = deque()
         """Recipients and messages."""
         self._incomplete: dict[str, list[str]] = {}
-        """The parts so far of messages that came in part."""
+        """Received parts of incomplete messages."""
         self._beat_at = -SILENT_SECONDS
-        """When the last beat was, by ``time.monotonic``."""
+        """Time of the last beat, by ``time.monotonic``."""
         self._look = False
         """Whether to beat before it is due."""
         self._woken = asyncio.Event()
-        """Set when there is something to send, or to look at."""
+        """Set when there are messages to send, or a beat is requested."""
         self._listens = asyncio.Event()
-        """Set when PostgreSQL has the channel."""
+        """Set when PostgreSQL has registered the channel."""
         self._hears = asyncio.Event()
-        """Set when a notification has come over these connections."""
+        """Set when a notification has arrived over these connections."""
 
     @property
     def is_seen(self) -> bool:
-        """Whether the others take this server to be alive. It is not if the process was stopped for long."""
+        """Whether other servers consider this one alive. They do not if the process was suspended for long."""
         return time.monotonic() - self._beat_at < SILENT_SECONDS
 
     def send(self, recipient: str, message: str) -> None:
-        """Send a message, which is ASCII and not empty, to a server soon."""
+        """Queue a message for a server; it must be ASCII and not empty."""
         self._unsent.append((recipient, message))
         self._woken.set()
 
     def leave(self) -> None:
-        """Let the others send no more requests."""
+        """Ask the other servers to send no more requests."""
         self._is_leaving = True
         self._beat_soon()
 
     async def run(self) -> None:
-        """Send and receive until this is cancelled, which ends it within ``CLOSE_SECONDS``."""
-        is_told = False
+        """Send and receive until cancelled, which takes at most ``CLOSE_SECONDS``."""
+        is_logged = False
         effect = "this one follows all studies itself"
         if self._is_model_worker:
             effect = "this model worker gets no requests"
@@ -159,9 +159,9 @@ class Peers:
             try:
                 await self._take_part()
             except (psycopg.Error, OSError) as error:
-                if self.alive or not is_told:
+                if self.alive or not is_logged:
                     logger.warning("no contact with other servers; %s: %s", effect, error)
-                is_told = True
+                is_logged = True
             except Exception:
                 logger.exception("no contact with other servers; %s", effect)
             finally:
@@ -169,13 +169,13 @@ class Peers:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _take_part(self) -> None:
-        """The same as long as there are connections.
+        """Send and receive while there are connections.
 
         Raises:
-            psycopg.Error, OSError: there are none any more.
+            psycopg.Error, OSError: a connection was lost.
         """
         self.id = secrets.token_hex(16)
-        self._unsent.clear()  # who waits for an answer to these does without
+        self._unsent.clear()  # their senders no longer wait for replies
         self._incomplete.clear()
         self._listens.clear()
         self._hears.clear()
@@ -184,7 +184,7 @@ class Peers:
             try:
                 first, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                # To cancel a task would let the driver connect once more, to cancel its statement.
+                # Cancelling a task would make the driver open another connection to cancel its statement.
                 _close(listening)
                 _close(talking)
                 self._listens.set()
@@ -216,11 +216,11 @@ class Peers:
         await _execute(connection, FORGET)
         entered = {"id": self.id, "version": self._version, "is_model_worker": self._is_model_worker}
         await _execute(connection, ENTER, entered)
-        due, told = 0.0, None
+        due, notified = 0.0, None
         while True:
             if self._look or time.monotonic() >= due:
                 self._look, due = False, time.monotonic() + BEAT_SECONDS
-                told = await self._beat(connection, told)
+                notified = await self._beat(connection, notified)
             if self._unsent:
                 recipients, parts = self._batch()
                 await _execute(connection, SEND, {"recipients": recipients, "parts": parts})
@@ -230,19 +230,19 @@ class Peers:
                     async with asyncio.timeout(due - time.monotonic()):
                         await self._woken.wait()
 
-    async def _beat(self, connection: Connection, told: object) -> object:
-        """See who is alive, and let the others see that this server is. If anything is not what the others were told
-        to look at before, they are to look again.
+    async def _beat(self, connection: Connection, notified: object) -> object:
+        """Read which servers are alive, and report that this one is. If this differs from the last notification, notify
+        the other servers.
 
         Returns:
-            What they were told to look at.
+            The state of the last notification.
         """
         begun, is_leaving = time.monotonic(), self._is_leaving
         values = {"id": self.id, "version": self._version, "is_leaving": is_leaving, "silent": SILENT_SECONDS}
         others = await _execute(connection, BEAT, values)
         self._beat_at = begun
         self._see({self.id: (False, self._is_model_worker), **{server: facts for server, *facts in others}})
-        if (found := (self.alive, is_leaving)) != told:
+        if (found := (self.alive, is_leaving)) != notified:
             await _execute(connection, CALL_TO_LOOK, {"id": self.id})
         return found
 
@@ -251,7 +251,7 @@ class Peers:
         self._woken.set()
 
     def _see(self, servers: Mapping[str, Sequence[bool]]) -> None:
-        """Take note of the servers that are alive: whether each is about to stop, and is a model worker."""
+        """Update the state from the servers that are alive: whether each is stopping, and is a model worker."""
         has_changed = servers.keys() != self.alive
         self.alive = frozenset(servers)
         self.model_workers = frozenset(server for server, (_, is_model_worker) in servers.items() if is_model_worker)
@@ -261,7 +261,7 @@ class Peers:
             self._changed()
 
     def _batch(self) -> tuple[list[str], list[str]]:
-        """Messages that one statement sends: the recipients, and the parts for them."""
+        """The messages for one statement: recipients, and the parts for them."""
         recipients: list[str] = []
         parts: list[str] = []
         while self._unsent and len(parts) * PART_BYTES < BATCH_BYTES:
@@ -275,7 +275,7 @@ class Peers:
         return recipients, parts
 
     def _completed(self, payload: str) -> str | None:
-        """The message whose last part this is; PostgreSQL delivers them in order."""
+        """The message completed by this part, or None; PostgreSQL delivers the parts in order."""
         key, number, count, part = payload.split(" ", 3)
         if count == "1":
             return part
@@ -289,12 +289,12 @@ async def _connected(url: str) -> AsyncIterator[Connection]:
     """A connection to PostgreSQL.
 
     Raises:
-        psycopg.Error, OSError: there is none in time.
+        psycopg.Error, OSError: it failed or timed out.
     """
     async with asyncio.timeout(CONNECT_SECONDS):
         try:
             connection = await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
-        except asyncio.CancelledError as error:  # its frames have the connection, which is closed with them
+        except asyncio.CancelledError as error:  # its frames hold the connection, which is closed with them
             clear_frames(error.__traceback__)
             raise
     try:
@@ -307,7 +307,7 @@ async def _execute(connection: Connection, statement: str, values: Params | None
     """The rows of a statement.
 
     Raises:
-        psycopg.Error: it failed, or the database did not answer in time.
+        psycopg.Error: it failed or timed out.
     """
     timer = asyncio.get_running_loop().call_later(REPLY_SECONDS, _close, connection)
     try:
@@ -318,8 +318,8 @@ async def _execute(connection: Connection, statement: str, values: Params | None
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait until tasks have ended whose connections are shut down, also if this is cancelled meanwhile: uvloop ends the
-    process if a socket is closed that somebody waits for."""
+    """Wait for tasks whose connections are shut down, even if cancelled meanwhile: uvloop aborts the process if a
+    socket is closed while a task waits for it."""
     is_cancelled = False
     waiting = asyncio.ensure_future(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
     while not waiting.done():
@@ -330,7 +330,7 @@ async def _ended(tasks: set[asyncio.Task[None]]) -> None:
     ended, others = waiting.result()
     for task in others:
         task.cancel()
-        await asyncio.sleep(0)  # in which it waits no longer
+        await asyncio.sleep(0)  # lets the waiting task resume
     for task in ended:
         task.exception()  # else asyncio logs it
     if is_cancelled:
@@ -338,6 +338,6 @@ async def _ended(tasks: set[asyncio.Task[None]]) -> None:
 
 
 def _close(connection: Connection) -> None:
-    """Let whatever waits for the connection fail at once, whether or not the network is there."""
+    """Make all operations on a connection fail at once, even without a network."""
     with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as own:
         own.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Deletes the content of containers in short transactions."""
+"""Delete the content of containers in short transactions."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from adabkb_service.storage.tables import containers as containers_table
 
 
 class Place(NamedTuple):
-    """How far the removal of a container has come."""
+    """Progress of a container's removal."""
 
     table: int
     """Index in ``CONTENT``."""
     last: tuple[Any, ...] | None
-    """The key of its last row that was deleted, without the container's id. It spares PostgreSQL a second look at rows
-    that are deleted and not yet vacuumed."""
+    """Key of the last deleted row without the container's id. PostgreSQL then skips rows that are deleted but not yet
+    vacuumed."""
 
 
 START = Place(0, None)
 
 
 def _content(table: Table) -> tuple[Table, Column[Any], tuple[Column[Any], ...]]:
-    """A table, its reference to the container, and the order in which its rows are deleted. An index has both."""
+    """A table, its reference to the container, and the order in which its rows are deleted. One index covers both."""
     (reference,) = (key.parent for key in table.foreign_keys if key.column.table is containers_table)
     return table, reference, tuple(column for column in table.primary_key.columns if column is not reference)
 
@@ -57,10 +57,10 @@ CONTENT = list(
 
 
 def remove_some(connection: Connection, container: str, place: Place, limit: int) -> Place | None:
-    """Delete at most ``limit`` rows of a container's content from a place on, and the container once it has none.
+    """Delete at most ``limit`` rows of a container's content from a place on, and the container once it is empty.
 
     Returns:
-        Where to go on, or None if nothing is left.
+        Where to continue, or None if nothing is left.
     """
     number, last = place
     while number < len(CONTENT):
@@ -82,7 +82,8 @@ def _remove_rows(
     after: tuple[Any, ...] | None,
     limit: int,
 ) -> tuple[int, tuple[Any, ...] | None]:
-    """Delete at most ``limit`` rows of a table after a key; their number, and the last key unless they were fewer."""
+    """Delete at most ``limit`` rows of a table after a key. Returns their number, and the last key, or None at the
+    end."""
     key = tuple_(*order)
     theirs = [reference == container, *([] if after is None else [key > after])]
     last = connection.execute(select(*order).where(*theirs).order_by(*order).offset(limit - 1).limit(1)).one_or_none()
@@ -98,15 +99,15 @@ def remove(
     """Delete the content of a container that the writer holds, for some seconds; others may write in between.
 
     Args:
-        database: where it is.
-        container: which one.
-        writer: who holds it, up to the end of this call.
-        clock: the time.
-        seconds: after which this ends, whether all is deleted or not.
+        database: of the container.
+        container: id of the container.
+        writer: holds it until this returns.
+        clock: current time.
+        seconds: time limit.
         place: where to begin.
 
     Returns:
-        Whether all is deleted, and the container with it. If not, any server may go on.
+        Whether the container is deleted. If not, any server may continue.
 
     Raises:
         Contention: another server removes it.
@@ -126,7 +127,7 @@ def remove(
 
 
 def remove_abandoned(database: Database, container: str, clock: Callable[[], datetime], seconds: float) -> None:
-    """Delete the content of a container that nobody uses and nobody holds, for some seconds.
+    """Delete the content of a container that is neither in use nor held, for some seconds.
 
     Raises:
         Contention, Busy, Unavailable: as for ``remove``.

@@ -1,6 +1,6 @@
-"""The table of a study's results: a row for each result, whoever it is of, and for each trial that has none.
+"""The table of a study's results: a row for each result, and for each trial without one.
 
-Which rows a page has is found by their numbers and one sort key alone: whole rows would take many times as long.
+Rows of a page are selected by their numbers and the sort key alone; reading whole rows would be many times slower.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from sqlalchemy import (
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.storage.tables import events, observations, trials
 
-Kind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
-"""Rows of which the table may be."""
+RowKind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
+"""Kinds of rows to filter by."""
 UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
 """States of trials that may have no result."""
-WITH_RESULTS: frozenset[Kind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
+WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}
-"""Columns with values by name, by what a sort is called."""
+"""JSON columns with named values, by their name in a sort."""
 MOST_CORRECTIONS = 10_000
-"""That are looked at: more numbers than SQLite takes in a statement would be too many."""
+"""Corrections read at most: SQLite limits the numbers in a statement."""
 NOT_IN_PATHS = '"'
-"""A name with it cannot be sorted by: paths of JSON have no way to write it on SQLite."""
+"""Names with this character cannot be sort keys: JSON paths on SQLite cannot express them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By what rows are sorted: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, by the values of a
-    ``parameter`` or a ``metric``."""
+    """The sort key: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, the values of a ``parameter``
+    or a
+    ``metric``."""
 
     column: str
     name: str | None = None
@@ -61,7 +62,7 @@ class Repeats:
 
     count: int
     mean: float | None
-    """Of those that count; None where there are several objectives."""
+    """Mean of those that count; None with several objectives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +74,23 @@ class TableRow:
 
 
 def page(
-    connection: Connection, study_id: str, *, kind: Kind | None, worker: str, sort: Sort, offset: int, limit: int
+    connection: Connection, study_id: str, *, kind: RowKind | None, worker: str, sort: Sort, offset: int, limit: int
 ) -> tuple[list[TableRow], int]:
-    """Some rows in order, those without a value there last; and how many there are. In the order of results, excluded
-    ones come after all that count.
+    """A page of rows in order, and the total number of rows. Rows without a sort value come last. When sorting by a
+    value or a metric, excluded results follow those that count.
 
     Args:
         connection: to the database.
-        study_id: which study.
+        study_id: id of the study.
         kind: of the rows; None for all.
-        worker: a text in the name of the trial's worker; empty for any row.
+        worker: text in the name of the trial's worker; empty for any row.
         sort: the order.
-        offset: how many are left out at the beginning.
-        limit: how many at most.
+        offset: number of rows to skip.
+        limit: most rows to return.
     """
-    if sort.name is not None and connection.dialect.name == "sqlite":  # which looks for names as they are stored
+    if sort.name is not None and connection.dialect.name == "sqlite":  # which compares names in their stored form
         sort = replace(sort, name=json.dumps(sort.name)[1:-1])
-    parts = [_told(connection, study_id, kind, worker, sort), _untold(study_id, kind, worker, sort)]
+    parts = [_results(connection, study_id, kind, worker, sort), _trials_without_result(study_id, kind, worker, sort)]
     count = sum(
         connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
     )
@@ -104,7 +105,7 @@ def _some(parts: Sequence[Select[Any] | None]) -> list[Select[Any]]:
 
 
 def _first(part: Select[Any], sort: Sort, count: int) -> Subquery:
-    """The first of some rows. Results are numbered in the order in which they came, and an index has their numbers."""
+    """The first of some rows. Results are numbered by arrival, and an index covers their numbers."""
     rows = part.subquery()
     order = _order(rows.c, sort)
     if sort.column == "when" and "observed" in rows.c:
@@ -125,13 +126,15 @@ def _in_full(connection: Connection, study_id: str, found: Sequence[tuple[int | 
     seqs = [seq for _, seq in found if seq is not None]
     of_trials = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
     of_results = select(observations).where(observations.c.study_id == study_id, observations.c.seq.in_(seqs))
-    known = {row.number: TrialRow(*row) for row in connection.execute(of_trials)}
-    told = {row.seq: ObservationRow(*row) for row in connection.execute(of_results)}
-    return [TableRow(known.get(trial or 0), told.get(seq or 0)) for trial, seq in found]
+    by_number = {row.number: TrialRow(*row) for row in connection.execute(of_trials)}
+    results = {row.seq: ObservationRow(*row) for row in connection.execute(of_results)}
+    return [TableRow(by_number.get(trial or 0), results.get(seq or 0)) for trial, seq in found]
 
 
-def _told(connection: Connection, study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
-    """Results, by the number of their trial and their own."""
+def _results(
+    connection: Connection, study_id: str, kind: RowKind | None, worker: str, sort: Sort
+) -> Select[Any] | None:
+    """Results, by their trial's number and their own."""
     if kind is not None and kind not in WITH_RESULTS:
         return None
     columns = observations.c
@@ -169,7 +172,7 @@ def _told(connection: Connection, study_id: str, kind: Kind | None, worker: str,
     return made.select_from(origin).where(*conditions)
 
 
-def _untold(study_id: str, kind: Kind | None, worker: str, sort: Sort) -> Select[Any] | None:
+def _trials_without_result(study_id: str, kind: RowKind | None, worker: str, sort: Sort) -> Select[Any] | None:
     """Trials without a result."""
     if kind in WITH_RESULTS:
         return None
@@ -198,7 +201,7 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """The numbers of the results of which anything but whether they count was corrected, by the last corrections."""
+    """Numbers of results with a correction other than of their exclusion, among the latest corrections."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
     payloads = [payload for (payload,) in connection.execute(query)]
@@ -206,12 +209,12 @@ def corrected(connection: Connection, study_id: str) -> set[int]:
 
 
 def _fields(value: Any) -> Iterable[str]:
-    """Of a part of an event. An event that was imported may have anything there."""
+    """Field names in a part of an event, which may be invalid if it was imported."""
     return value.keys() if isinstance(value, Mapping) else ()
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
-    """Of results at whose points there are several, by their numbers."""
+    """Result number -> repeats, for results at points with several results."""
     points, columns = cast(observations.c.parameters, Text), observations.c
     mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
     at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}

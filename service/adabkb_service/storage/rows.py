@@ -1,5 +1,4 @@
-"""Rows as values: one frozen dataclass per table. Its fields are in the order of the columns, which ``tables``
-describes."""
+"""Rows as values: one frozen dataclass per table, with fields in the order of the columns, documented in ``tables``."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Origin = Literal["policy", "fallback", "queued"]
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat"]
-"""As in ``engine/moves.py``."""
+"""See ``engine/moves.py``."""
 CellStatus = Literal["leaf", "expanded", "pruned"]
 EventKind = Literal[
     "created",
@@ -41,8 +40,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 11
-"""Stored with a new study: the number of the engine's rules (``engine/auto/checkpoint.py``). The log of a study with
-another number would replay to other suggestions."""
+"""Version of the engine's rules, stored with a new study (``engine/auto/checkpoint.py``). Replaying the log of a study
+with another version would give other suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +120,23 @@ class StudyRow:
 
     @property
     def waiting(self) -> int:
-        """Number of trials that suggestions hand out before any new point."""
+        """Number of trials that suggestions hand out before new points."""
         return self.queued + self.released + self.expired
 
     @property
     def unfinished(self) -> int:
-        """Number of trials that are neither completed nor failed nor stopped."""
+        """Number of trials that are not completed, failed or stopped."""
         return self.active + self.waiting
 
     @property
     def trials(self) -> int:
-        """Number of all trials; they are numbered from 1 without gaps."""
+        """Number of all trials, which are numbered from 1 without gaps."""
         return self.unfinished + self.completed + self.failed + self.stopped
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations that the budget has room for; None without a budget. A stopped trial counts by the
-        share of the steps that it took."""
+        """Number of full evaluations left in the budget; None without a budget. A stopped trial counts by its share of
+        the steps."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]
@@ -174,7 +173,7 @@ class TrialRow:
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
-        """The row of a new trial: queued and never leased, unless ``more`` says otherwise."""
+        """The row of a new trial: queued and never leased, unless ``more`` overrides this."""
         values: dict[str, Any] = {
             "state": "queued",
             "origin": "queued",
@@ -248,17 +247,17 @@ class EventRow:
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
+        """Whether the event can change the model's decisions. Prefetched points are then discarded."""
         return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped", "edited")
 
     @property
     def brings_result(self) -> bool:
-        """Whether the model learns a value from the event: a result, or what is expected of a stopped trial."""
+        """Whether the event gives the model a value: a result, or the estimate of a stopped trial."""
         return self.kind == "observed" or (self.kind == "stopped" and self.payload["estimate"] is not None)
 
 
 class JsonText(str):
-    """A JSON document that is serialized already."""
+    """A serialized JSON document."""
 
     __slots__ = ()
 
@@ -272,12 +271,12 @@ class KeyRow:
     study_id: str
     fingerprint: str
     answer: Any
-    """A JSON object, or its ``JsonText`` in a row that is to be stored."""
+    """A JSON object; in a row to be stored, its ``JsonText``."""
     created_at: datetime
 
 
 class Row(Protocol):
-    """Any of these, or of those beside the queries of their tables."""
+    """Any of these rows, or one defined next to the queries of its table."""
 
     __slots__: tuple[str, ...]
 

@@ -1,7 +1,7 @@
-"""The file of a SQLite database, which somebody may delete or replace under a running server.
+"""Detect that the file of a SQLite database was deleted or replaced under a running server.
 
-Connections that are open go on with the old file, which has no name any more: what they commit is lost when the last of
-them is closed. SQLite does not notice.
+Open connections continue with the old, unlinked file: their commits are lost when the last of them is closed. SQLite
+does not notice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class SqliteFile:
-    """Notices that a file is not the one that was opened.
+    """Checks whether a path still refers to the file that was opened.
 
     Args:
         path: of the file.
@@ -26,34 +26,33 @@ class SqliteFile:
         self._path = path
         self._opened: tuple[int, int] | None = None
         self._is_missing = False
-        """Whether the last look found it gone."""
+        """Whether the last check failed."""
 
     def create(self) -> None:
-        """Create the file if there is none, so that others of the machine cannot read it. SQLite gives those beside it
-        the same permissions."""
+        """Create a missing file, readable only by its owner. SQLite copies the permissions to the files beside it."""
         if self._path and self._identity() is None:
-            with suppress(OSError):  # SQLite says what is wrong
+            with suppress(OSError):  # SQLite reports the error
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     def opened(self) -> None:
-        """A connection has opened the file, which is the right one from now on if it is the first."""
+        """Note that a connection has opened the file; the first call defines which file is the right one."""
         self._opened = self._opened or self._identity()
 
     def check(self) -> None:
-        """Takes two microseconds.
+        """Check the file. Takes 2 us.
 
         Raises:
-            Unavailable: it is gone, or another one has its name.
+            Unavailable: the file was deleted or replaced.
         """
         if self._opened is None or self._identity() == self._opened:
             self._is_missing = False
             return
-        if not self._is_missing:  # the path is for the log: users of other machines need not know it
+        if not self._is_missing:  # the path only goes to the log: users of other machines must not learn it
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
             self._is_missing = True
         raise Unavailable(
-            "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. Whoever runs the "
-            "server: put the file back, or restore a backup in its place and start the server again; its log has the "
+            "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. The server's "
+            "operator must put the file back, or restore a backup in its place and restart the server; its log has the "
             "path."
         )
 

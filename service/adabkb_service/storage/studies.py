@@ -14,7 +14,7 @@ from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
 
-# Statements are built once, because building one takes longer than SQLite needs to run it.
+# Statements are built once, because building one takes longer than running it on SQLite.
 _CREATE = insert(studies)
 _GET = select(studies).where(studies.c.id == bindparam("study"))
 _IDENTITY = select(studies.c.incarnation, studies.c.version).where(studies.c.id == bindparam("study"))
@@ -26,18 +26,18 @@ _NEWEST_FIRST = studies.c.created_at.desc(), studies.c.id.desc()
 
 
 def create(connection: Connection, row: StudyRow) -> None:
-    """Insert a new study and its container. If its id exists already, the transaction ends in ``Contention``."""
+    """Insert a new study and its container. Raises ``Contention`` at the end of the transaction if the id exists."""
     containers.add(connection, row.id)
     add(connection, row)
 
 
 def add(connection: Connection, row: StudyRow) -> None:
-    """Insert a study whose container exists. If its id exists already, the transaction ends in ``Contention``."""
+    """Insert a study whose container exists. Raises ``Contention`` at the end of the transaction if the id exists."""
     connection.execute(_CREATE, as_values(row))
 
 
 def find(connection: Connection, study_id: str) -> StudyRow | None:
-    """The study, or None if there is none. The tables of its catalogues are kept from then on."""
+    """The study, or None. Caches the tables of its catalogues."""
     row = connection.execute(_GET, {"study": study_id}).one_or_none()
     if row is None:
         return None
@@ -50,7 +50,7 @@ def get(connection: Connection, study_id: str) -> StudyRow:
     """The study.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     row = find(connection, study_id)
     if row is None:
@@ -70,13 +70,13 @@ def ids(connection: Connection) -> list[str]:
 
 
 def newest_change(connection: Connection) -> datetime | None:
-    """When a study was changed last; None without studies."""
+    """Time of the latest change of any study; None without studies."""
     found: datetime | None = connection.execute(select(func.max(studies.c.updated_at))).scalar_one()
     return found
 
 
 def last_events(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
-    """The last event of each of these studies that exists."""
+    """Study -> its last event, for those of the studies that exist."""
     found = connection.execute(select(studies.c.id, studies.c.study_seq).where(studies.c.id.in_(study_ids)))
     return {row.id: row.study_seq for row in found}
 
@@ -84,8 +84,8 @@ def last_events(connection: Connection, study_ids: Collection[str]) -> dict[str,
 def bounded_page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
 ) -> BoundedPage[StudyRow]:
-    """At most ``limit`` studies that meet conditions, and as many as fit into memory, newest first; those after the
-    study with (created_at, id) = ``after``, if given."""
+    """Matching studies, newest first: at most ``limit``, and as many as fit into memory. If ``after`` is given, only
+    those after the study with this (created_at, id)."""
     query = select(studies).where(*conditions)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
@@ -96,10 +96,10 @@ def bounded_page(
 def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:
     """Set columns of the study and increase its version, if its incarnation and version are still those of ``before``.
 
-    On PostgreSQL the row is locked from here to the end of the transaction.
+    On PostgreSQL the row stays locked to the end of the transaction.
 
     Returns:
-        Whether they were the same. If not, nothing is written.
+        Whether they were unchanged. If not, nothing is written.
     """
     same = {"study": before.id, "its_incarnation": before.incarnation, "its_version": before.version}
     result = connection.execute(_CHANGE, {**same, "version": before.version + 1, **values})
@@ -107,14 +107,14 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
 
 
 def lock_model_seq(connection: Connection, study_id: str, incarnation: str) -> int | None:
-    """Lock the study, and return the last event that its stored model includes; None if the study is gone."""
+    """Lock the study, and return the last event in its stored model; None if the study does not exist."""
     return connection.execute(_MODEL_SEQ, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
 
 
 def save_model(
     connection: Connection, study_id: str, incarnation: str, *, model_seq: int, checkpoint: Mapping[str, object] | None
 ) -> None:
-    """Store the checkpoint, and the last event that the stored model includes.
+    """Store the checkpoint and the last event in the stored model.
 
     The version stays the same, since no request depends on these columns.
     """
@@ -123,6 +123,6 @@ def save_model(
 
 
 def remove(connection: Connection, study_id: str, writer: str, now: datetime) -> None:
-    """Delete the study. Nobody can read the rows of its container from then on, which the writer is to remove."""
+    """Delete the study. From then on the rows of its container are unreadable; the writer must remove them."""
     connection.execute(delete(studies).where(studies.c.id == study_id))
     containers.put_out_of_use(connection, study_id, writer, now)

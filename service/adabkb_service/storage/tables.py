@@ -1,8 +1,8 @@
-"""The schema. ``events`` is the truth. Cells and dictionary are computed from it, and stored to restore models quickly.
+"""The schema. ``events`` is authoritative. Cells and dictionary are derived, and stored to restore models quickly.
 
-The rows below a study refer to its container, and so does the study itself. So a study of any size disappears when one
-row of ``studies`` is deleted, and ``removal`` deletes the rest in many short transactions. Types are portable: the same
-migrations run on SQLite and PostgreSQL.
+A study and its rows refer to its container. So deleting one row of ``studies`` makes a study of any size disappear, and
+``removal`` deletes the rest in many short transactions. Types are portable: the same migrations run on SQLite and
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ metadata = MetaData(
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time; SQLite, which has no time zones, keeps it naive."""
+    """An aware UTC time; SQLite, which has no time zones, stores it as naive."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To UTC."""
+        """Convert to UTC."""
         if value is None:
             return None
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Aware again, whatever zone the session is in."""
+        """Convert to an aware UTC time, whatever the session's time zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
@@ -65,7 +65,7 @@ def _count(name: str) -> Column[int]:
 
 
 def _number(name: str) -> Column[int]:
-    """Rising in order of creation."""
+    """A number that increases in order of creation."""
     return Column(name, BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
 
 
@@ -76,16 +76,16 @@ def _study_key() -> Column[str]:
 containers = Table(
     "containers",
     metadata,
-    Column("id", String(100), primary_key=True),  # that of the study; of a deletion's content, a drawn one
-    Column("writer", String(32)),  # who writes or removes the content; null while a study or a deletion has it
-    Column("removable_at", UtcDateTime, index=True),  # when another server may remove the content; null likewise
+    Column("id", String(100), primary_key=True),  # the study's id; random for a deleted study's content
+    Column("writer", String(32)),  # writes or removes the content; null while in use
+    Column("removable_at", UtcDateTime, index=True),  # when another server may remove it; null likewise
 )
 
 studies = Table(
     "studies",
     metadata,
     Column("id", String(100), ForeignKey("containers.id"), primary_key=True),
-    Column("definition", JSON, nullable=False),  # as created, but for edits of its space; columns below are newer
+    Column("definition", JSON, nullable=False),  # as created, plus edits of the space; columns below are newer
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("paused", Boolean, nullable=False),
@@ -96,12 +96,12 @@ studies = Table(
     Column("max_attempts", Integer, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("study_seq", Integer, nullable=False),  # last event: the study's revision
-    Column("model_seq", Integer, nullable=False),  # last event that cells, dictionary and checkpoint include
-    Column("model", JSON(none_as_null=True)),  # the model's latest figures: gap, leaves, ...
-    Column("model_error", Text),  # why the model cannot follow the log; null if it can
+    Column("model_seq", Integer, nullable=False),  # last event in cells, dictionary and checkpoint
+    Column("model", JSON(none_as_null=True)),  # statistics of the model: gap, leaves, ...
+    Column("model_error", Text),  # why the model cannot fold the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False, index=True),
-    # Numbers of trials by state, and of observations. They are updated with each change, so nothing counts rows.
+    # Numbers of trials by state, and of observations, updated with each change so that no query counts rows.
     _count("active"),
     _count("queued"),
     _count("released"),
@@ -109,20 +109,20 @@ studies = Table(
     _count("completed"),
     _count("failed"),
     _count("observations"),
-    _count("failures"),  # trials that failed one after the other, up to the last one
+    _count("failures"),  # trials that failed consecutively, up to the latest one
     Column("best", JSON(none_as_null=True)),  # the best result that counts: parameters, value, trial
     Column("failure_limit", Integer),
     Column("max_runtime_seconds", Double),
-    Column("incarnation", String(32), nullable=False, server_default=""),  # drawn at random when the study is created
-    Column("version", Integer, nullable=False, server_default="0"),  # grows by one with every commit of a request
-    Column("engine_revision", Integer, nullable=False, server_default="1"),  # number of the rules that decisions follow
+    Column("incarnation", String(32), nullable=False, server_default=""),  # random, drawn at creation
+    Column("version", Integer, nullable=False, server_default="0"),  # increases with every commit of a request
+    Column("engine_revision", Integer, nullable=False, server_default="1"),  # version of the decision rules
     Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``model_seq``
-    Column("stop", JSON(none_as_null=True)),  # the rules by which the study ends before its budget
+    Column("stop", JSON(none_as_null=True)),  # stopping rules
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
     _count("stopped"),  # trials, as above
-    Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # that stopped trials did not take
-    Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # of the payloads of its events, as JSON
-    Column("cost_spent", Double, nullable=False, server_default="0"),  # by all its results, excluded ones too
+    Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
+    Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
+    Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
     Index(None, "created_at", "id"),
 )
 
@@ -134,23 +134,23 @@ trials = Table(
     Column("state", String(20), nullable=False),
     Column("parameters", JSON, nullable=False),
     Column("origin", String(20), nullable=False),
-    Column("cell", Text),  # key of the cell whose centroid it is
+    Column("cell", Text),  # key of the cell with this centroid
     Column("worker", Text),
     Column("attempt", Integer, nullable=False),  # leases so far; 0: queued, never leased
-    Column("expirations", Integer, nullable=False),  # how many of them ran out
+    Column("expirations", Integer, nullable=False),  # how many of them expired
     Column("lease_seconds", Double, nullable=False),
     Column("leased_until", UtcDateTime),
     Column("value", Double),  # the first result
-    Column("failed_attempt", Integer),  # the attempt that reported the failure
+    Column("failed_attempt", Integer),  # attempt that reported the failure
     Column("reason", Text),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
-    Column("started_at", UtcDateTime),  # the current attempt
-    Column("attributes", JSON, nullable=False, server_default="{}"),  # the user's own, by name
-    Column("phase", String(20)),  # what the suggestion is for
-    Column("expected", JSON(none_as_null=True)),  # what the model predicted at the point
-    Column("curve", JSON(none_as_null=True)),  # what the reports of the current attempt have come to
-    Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: the value that was to be expected at the end
+    Column("started_at", UtcDateTime),  # of the current attempt
+    Column("attributes", JSON, nullable=False, server_default="{}"),  # set by users, by name
+    Column("phase", String(20)),  # purpose of the suggestion
+    Column("expected", JSON(none_as_null=True)),  # prediction of the model at the point
+    Column("curve", JSON(none_as_null=True)),  # summary of the current attempt's reports
+    Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: its expected final value
     Column("metrics", JSON(none_as_null=True)),  # of the first result
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
@@ -165,11 +165,11 @@ observations = Table(
     Column("trial", Integer),
     Column("attempt", Integer),
     Column("parameters", JSON, nullable=False),
-    Column("value", Double),  # null in a study with several objectives, which are metrics
+    Column("value", Double),  # null with several objectives, which are metrics
     Column("std_error", Double),
     Column("excluded", Boolean, nullable=False),
     Column("observed_at", UtcDateTime, nullable=False),
-    Column("metrics", JSON(none_as_null=True)),  # what else was measured, by name; null in a study without metrics
+    Column("metrics", JSON(none_as_null=True)),  # other measured values, by name; null in a study without metrics
     Column("std_errors", JSON(none_as_null=True)),  # of metrics, where known
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
@@ -184,7 +184,7 @@ reports = Table(
     Column("attempt", Integer, primary_key=True),
     Column("step", Integer, primary_key=True),
     Column("value", Double, nullable=False),
-    Column("mark", Integer),  # at which the rule of the study compares it with others
+    Column("mark", Integer),  # step at which the stopping rule compares trials
     Column("reported_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "mark", "trial"),
@@ -205,7 +205,7 @@ events = Table(
 cells = Table(
     "cells",
     metadata,
-    _number("id"),  # in this order the engine's tie rule restores a tree
+    _number("id"),  # the order in which the engine restores a tree, to break ties
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
     Column("key", String(2000), nullable=False),
     Column("depth", Integer, nullable=False),
@@ -224,10 +224,10 @@ dictionary = Table(
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
-    Column("scope", String(100), primary_key=True),  # the study of the path; "" where a study is created
+    Column("scope", String(100), primary_key=True),  # the study; "" for the creation of a study
     Column("key", String(255), primary_key=True),
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
-    Column("fingerprint", String(64), nullable=False),  # of method, path and body
+    Column("fingerprint", String(64), nullable=False),  # hash of method, path and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     Index(None, "study_id", "scope", "key"),
@@ -274,26 +274,26 @@ retention_cutoffs = Table(
     "retention_cutoffs",
     metadata,
     Column("name", String(50), primary_key=True),
-    Column("at", UtcDateTime, nullable=False),  # only what is older is forgotten
+    Column("at", UtcDateTime, nullable=False),  # older rows were deleted
 )
 
-# Who may do what.
+# Access control.
 
 tokens = Table(
     "tokens",
     metadata,
-    Column("id", String(12), primary_key=True),  # the part of the token that is no secret
+    Column("id", String(12), primary_key=True),  # the public part of the token
     Column("digest", String(64), nullable=False),  # SHA-256 of the token
     Column("user", String(100), nullable=False, index=True),
     Column("name", String(100), nullable=False),
     Column("scopes", JSON, nullable=False),
-    Column("studies", JSON(none_as_null=True)),  # ids, and beginnings of ids with a * behind; null for all studies
-    Column("link", String(100), index=True),  # the study that it is a link to
+    Column("studies", JSON(none_as_null=True)),  # ids, and prefixes followed by *; null for all studies
+    Column("link", String(100), index=True),  # study of a link
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
     Column("used_at", UtcDateTime),  # to the minute
-    Column("quotas", JSON(none_as_null=True)),  # by name; those that are absent are the server's defaults
+    Column("quotas", JSON(none_as_null=True)),  # by name; the server's defaults apply to absent ones
     Index(None, "created_at", "id"),
 )
 
@@ -311,12 +311,12 @@ trash = Table(
     _number("id"),
     Column("study_id", String(100), nullable=False, index=True),
     Column("owner", String(100), index=True),
-    Column("rights", JSON, nullable=False),  # the grants of the study, by user
+    Column("rights", JSON, nullable=False),  # grants of the study, by user
     Column("results", Integer, nullable=False),
     Column("deleted_by", String(100)),
     Column("deleted_at", UtcDateTime, nullable=False, index=True),
     Column("container", String(100), ForeignKey("containers.id"), nullable=False, index=True),  # of its content
-    Column("bytes", BigInteger, nullable=False),  # of its content
+    Column("bytes", BigInteger, nullable=False),  # size of its content
 )
 
 parts = Table(
@@ -324,7 +324,8 @@ parts = Table(
     metadata,
     Column("container", String(100), ForeignKey("containers.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", Integer, primary_key=True),  # from 0
-    Column("content", LargeBinary, nullable=False),  # together: the export of a deleted study, compressed by gzip
+    # all parts together: the export of a deleted study, compressed by gzip
+    Column("content", LargeBinary, nullable=False),
 )
 
 audit = Table(
@@ -335,21 +336,21 @@ audit = Table(
     Column("action", String(50), nullable=False),
     Column("subject", String(200), nullable=False),  # the study, the token or the reason
     Column("user", String(100)),
-    Column("token", String(12)),  # its id
+    Column("token", String(12)),  # id of the token
     Column("address", String(100), nullable=False),
     Column("detail", JSON, nullable=False),
-    Column("count", Integer, nullable=False),  # how often since the last row like this
+    Column("count", Integer, nullable=False),  # occurrences since the last such row
 )
 
 servers = Table(
     "servers",
     metadata,
-    Column("id", String(32), primary_key=True),  # a secret: see ``peers``
+    Column("id", String(32), primary_key=True),  # secret: see ``peers``
     Column("version", String(100), nullable=False),  # of the program
     Column("is_model_worker", Boolean, nullable=False),  # follows studies without serving HTTP
-    Column("seen_at", UtcDateTime, nullable=False),  # while other servers are there
-    Column("process", Integer, nullable=False),  # of PostgreSQL, that has the server's connection
-    Column("started_at", UtcDateTime, nullable=False),  # when that process began
+    Column("seen_at", UtcDateTime, nullable=False),  # updated while there are other servers
+    Column("process", Integer, nullable=False),  # PostgreSQL process of the server's connection
+    Column("started_at", UtcDateTime, nullable=False),  # start of that process
     Column("is_leaving", Boolean, nullable=False),
 )
-"""Servers that run. The rows mean nothing once these have stopped, so no copy of a database has them."""
+"""Running servers. The rows are meaningless once these have stopped, so copies of a database leave them out."""

@@ -1,4 +1,4 @@
-"""Queries of ``tokens``. Rows are never deleted: the first one closes the server to those who have none."""
+"""Queries of ``tokens``. Rows are never deleted: once a token exists, the server requires one."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def add(connection: Connection, row: TokenRow) -> None:
 
 
 def find(connection: Connection, token_id: str) -> TokenRow | None:
-    """The token, or None if there is none."""
+    """The token, or None."""
     row = connection.execute(_FIND, {"its_id": token_id}).one_or_none()
     return None if row is None else TokenRow(*row)
 
 
 def valid_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]:
-    """The tokens of a user, other than links, that are neither revoked nor expired."""
+    """The tokens of a user that are neither revoked nor expired, without links."""
     valid = select(tokens).where(
         tokens.c.user == user,
         tokens.c.link.is_(None),
@@ -59,7 +59,7 @@ def valid_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]
 
 
 def any_exist(connection: Connection) -> bool:
-    """Whether there is a token, or ever was one."""
+    """Whether any token exists, including revoked ones."""
     return connection.execute(_ANY).first() is not None
 
 
@@ -72,7 +72,7 @@ def has_any(connection: Connection, user: str) -> bool:
 def page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> list[TokenRow]:
-    """At most ``limit`` tokens, newest first, after the one with (created_at, id) = ``after``; or links to a study."""
+    """At most ``limit`` tokens or links to a study, newest first, after the one with (created_at, id) = ``after``."""
     query = select(tokens).order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(tokens.c.created_at, tokens.c.id) < after)
@@ -82,22 +82,22 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token; one that was revoked before keeps its time."""
+    """Revoke a token. A revoked token keeps its time."""
     connection.execute(update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)), {"revoked_at": at})
 
 
 def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] | None) -> None:
-    """Let these be the quotas of a token, by name."""
+    """Replace the quotas of a token, by name."""
     connection.execute(update(tokens).where(tokens.c.id == token_id), {"quotas": quotas})
 
 
 def lock_user(connection: Connection, user: str) -> None:
-    """Let other transactions that do the same for this user wait for this one. On SQLite they do so anyway."""
+    """Serialize this transaction with others that lock the same user. SQLite serializes them anyway."""
     connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 
 def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:
-    """The same for all links to a study."""
+    """Revoke all links to a study."""
     stale = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at.is_(None))
     connection.execute(stale, {"revoked_at": at})
 

@@ -1,4 +1,4 @@
-"""Queries of ``trash``: deleted studies, each as its export, which needs no other table and leaves the id free.
+"""Queries of ``trash``: deleted studies as exports, which need no other table and leave the id free.
 
 An export may have gigabytes, so it is stored in ``parts``, which several short transactions write and remove.
 """
@@ -20,9 +20,9 @@ from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import parts, trash
 
 PART_BYTES = 2**16
-"""Of the content in one row."""
+"""Size of the content in one row."""
 PARTS_AT_ONCE = 16
-"""Parts that one transaction writes."""
+"""Most parts that one transaction writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class TrashRow:
     """A deleted study, without its content."""
 
     id: int | None
-    """None for one that is to be stored: the database numbers them."""
+    """None before it is stored; the database assigns the number."""
     study_id: str
     owner: str | None
     rights: dict[str, Right]
@@ -42,17 +42,17 @@ class TrashRow:
 
 
 def new_container() -> str:
-    """The id of a container for content, which no study can have."""
+    """The id of a container for content; no study can have it."""
     return f"/{secrets.token_hex(16)}"
 
 
 def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The parts of content, from where the file is at: ordinal and bytes."""
+    """Ordinal and bytes of each part, from the file's current position."""
     return enumerate(iter(lambda: packed.read(PART_BYTES), b""))
 
 
 def pace() -> Pace:
-    """At which parts are written."""
+    """The pace of writing parts."""
     return Pace(PARTS_AT_ONCE, PARTS_AT_ONCE)
 
 
@@ -63,13 +63,13 @@ def add_parts(connection: Connection, rows: Sequence[tuple[int, bytes]], contain
 
 
 def add(connection: Connection, row: TrashRow) -> None:
-    """Insert a study whose container exists."""
+    """Insert a deleted study whose container exists."""
     connection.execute(insert(trash), {name: value for name, value in as_values(row).items() if name != "id"})
 
 
 def page(connection: Connection, before: int, limit: int, *conditions: ColumnElement[bool]) -> list[TrashRow]:
-    """At most ``limit`` studies that meet conditions, those deleted last first; those before a number, unless it is
-    0."""
+    """Matching deleted studies, most recently deleted first, at most ``limit``; if ``before`` is not 0, only those with
+    smaller numbers."""
     query = select(trash).where(*conditions).order_by(trash.c.id.desc()).limit(limit)
     if before:
         query = query.where(trash.c.id < before)
@@ -77,14 +77,14 @@ def page(connection: Connection, before: int, limit: int, *conditions: ColumnEle
 
 
 def content(connection: Connection, container: str) -> Iterator[bytes]:
-    """The parts of what is stored of a study, in order."""
+    """The parts of a deleted study's content, in order."""
     query = select(parts.c.content).where(parts.c.container == container).order_by(parts.c.ordinal)
     for (part,) in connection.execute(query.execution_options(yield_per=PARTS_AT_ONCE)):
         yield part
 
 
 def remove(connection: Connection, row: TrashRow) -> bool:
-    """Delete a study for good; return whether it was there. Any server may remove its content then."""
+    """Delete a study permanently; return whether it existed. Any server may then remove its content."""
     removed = connection.execute(delete(trash).where(trash.c.id == row.id)).rowcount == 1
     if removed:
         containers.abandon(connection, [row.container])
@@ -92,12 +92,12 @@ def remove(connection: Connection, row: TrashRow) -> bool:
 
 
 def oldest(connection: Connection) -> datetime | None:
-    """When the first of them was deleted, or None if there is none."""
+    """When the first of them was deleted; None if the trash is empty."""
     return connection.execute(select(func.min(trash.c.deleted_at))).scalar_one_or_none()
 
 
 def forget(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete for good at most ``limit`` of those that were deleted before a time; return how many there were."""
+    """Permanently delete at most ``limit`` studies deleted before a time; return how many."""
     query = select(trash.c.id, trash.c.container).where(trash.c.deleted_at < before).order_by(trash.c.deleted_at)
     found = connection.execute(query.limit(limit)).all()
     connection.execute(delete(trash).where(trash.c.id.in_([row.id for row in found])))

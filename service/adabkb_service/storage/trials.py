@@ -22,7 +22,7 @@ _OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
 _ADD = insert(trials)
 _GET = _OF_STUDY.where(trials.c.number == bindparam("its_number"))
 _CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c.number == bindparam("its_number"))
-# One query per state: for a query of several states, both databases would scan all trials in order of their numbers.
+# One query per state: for several states, both databases would scan all trials by number.
 _BY_STATE = (
     _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
     for state in CLAIMABLE
@@ -45,7 +45,7 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
     """The trial.
 
     Raises:
-        TrialNotFound: there is none.
+        TrialNotFound: the trial does not exist.
     """
     row = connection.execute(_GET, {"study": study_id, "its_number": number}).one_or_none()
     if row is None:
@@ -67,23 +67,23 @@ def change(connection: Connection, rows: Iterable[TrialRow]) -> None:
 
 
 def next_expiry(connection: Connection, study_id: str) -> datetime | None:
-    """The earliest end of a lease of the study, or None if no trial is leased."""
+    """The earliest end of a lease in the study; None if no trial is leased."""
     return connection.execute(_NEXT_EXPIRY, {"study": study_id}).scalar_one_or_none()
 
 
 def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """At most ``limit`` trials that wait for a worker, by number."""
+    """At most ``limit`` waiting trials, by number."""
     return [TrialRow(*row) for row in connection.execute(_CLAIMABLE, {"study": study_id, "most": limit})]
 
 
 def overdue(connection: Connection, study_id: str, now: datetime) -> list[TrialRow]:
-    """Trials whose lease has run out but which are still marked active, by number."""
+    """Active trials whose lease has expired, by number."""
     found = [TrialRow(*row) for row in connection.execute(_OVERDUE, {"study": study_id, "now": now})]
     return sorted(found, key=lambda row: row.number)  # with ORDER BY the database would not use the index on leases
 
 
 def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
-    """Ids of the studies that have overdue trials, the longest overdue first."""
+    """Ids of studies with overdue trials, longest overdue first."""
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
@@ -94,14 +94,14 @@ def results(connection: Connection, study_id: str) -> dict[int, float]:
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
-    """Active trials whose remaining lease is longer than a whole lease."""
+    """Active trials whose remaining lease exceeds a full lease."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
     rows = [TrialRow(*row) for row in connection.execute(query)]
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]
 
 
 def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
-    """At most ``limit`` trials of a state, or of any, by number, after one number."""
+    """At most ``limit`` trials of a state (None for any) with numbers above ``after``, by number."""
     query = _after(study_id, state, after).order_by(trials.c.number).limit(limit)
     return [TrialRow(*row) for row in connection.execute(query)]
 
@@ -115,15 +115,15 @@ def bounded_page(
     limit: int,
     texts: Iterable[Collection[str]] = (),
 ) -> BoundedPage[TrialRow]:
-    """What of ``page`` fits into memory.
+    """The part of ``page`` that fits into memory.
 
     Args:
         connection: to the database.
-        study_id: which study.
-        state: of the trials, or None for any.
-        after: a number.
-        limit: how many.
-        texts: of each collection, at least one text is in the attributes' JSON.
+        study_id: id of the study.
+        state: of the trials; None for any.
+        after: number of the trial to start after.
+        limit: most trials.
+        texts: of each collection, at least one text must occur in the attributes' JSON.
     """
     query = _after(study_id, state, after)
     for some in texts:

@@ -1,4 +1,4 @@
-"""How much is stored for a user: in the studies that they own, and in the trash."""
+"""Storage used by a user: in studies that they own, and in the trash."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from adabkb_service.storage.tables import files, grants, studies, trash
 
 
 class Usage(NamedTuple):
-    """What a user has."""
+    """Usage of a user."""
 
     studies: int
     trials: int
-    """And results that are of no trial, such as those at points of one's own."""
+    """Trials, and results without a trial."""
     bytes: int
-    """Of logs and files, and of what is in the trash."""
+    """Size of logs, files and the trash."""
 
 
 _TRIALS: ColumnElement[int] = sum(
@@ -42,7 +42,7 @@ _DELETED = select(func.coalesce(func.sum(trash.c.bytes), 0)).where(trash.c.owner
 
 
 def of_user(connection: Connection, user: str) -> Usage:
-    """What the user has, as of this transaction."""
+    """The user's usage, as of this transaction."""
     number, trials, size = connection.execute(_OWNED, {"its_user": user}).one()
     deleted = connection.execute(_DELETED, {"its_user": user}).scalar_one()
     attached = connection.execute(_FILES, {"its_user": user}).scalar_one()

@@ -1,1 +1,1 @@
-"""The life of a study: its log, its rows, its limits and its idempotency keys."""
+"""A study: its event log, rows, limits and idempotency keys."""

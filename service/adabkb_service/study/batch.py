@@ -27,58 +27,59 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 
 logger = logging.getLogger(__name__)
 
-NOWHERE = -1
-"""In place of the event that points rest on: they cannot be used any more."""
+UNUSABLE = -1
+"""Placeholder for the event that proposals rest on: marks them as unusable."""
 
 
 @dataclass
 class Waiting:
-    """A request that waits for its outcome."""
+    """A request without an outcome yet."""
 
     request: Request[Any]
     future: Future[Outcome[Any]]
     since: float = field(default_factory=time.monotonic)
     taken: float | None = None
-    """When it first belonged to a batch."""
+    """When the request first joined a batch."""
     context: Context = field(default_factory=copy_context)
-    """Of the sender: what its log lines are about."""
+    """The sender's context, for log records."""
     resumed: float = 0.0
-    """When it last belonged to a batch: in between it waited for the model."""
+    """When the request last joined a batch. Between ``taken`` and ``resumed`` it waited for the model."""
     committing: tuple[float, float] | None = None
-    """When the commit of its batch began and ended, if there was one."""
+    """When the commit of its batch began and ended; None without a commit."""
 
     @property
     def has_waited(self) -> bool:
-        """Whether it was parked before."""
+        """Whether the request was parked before."""
         return self.taken is not None and self.resumed > self.taken
 
-    def begins(self, now: float) -> None:
-        """It belongs to a batch now."""
+    def join_batch(self, now: float) -> None:
+        """Note that the request joins a batch now."""
         self.taken, self.resumed = self.taken or now, now
 
 
 class Batch:
-    """One draft, and the requests that are performed on it."""
+    """A draft and the requests performed on it."""
 
     def __init__(self, database: Database, before: CachedStudy, link: ModelLink, now: datetime) -> None:
         self.draft = Draft(database, before, now)
         self.prefetched = replace(link.prefetched)
-        """As it will be after the commit."""
+        """The prefetched proposals as they will be after the commit."""
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
         self.point_demand = PointDemand()
-        """By the parked requests that fix the same values as the first one: one decision of the model gives these."""
-        self.stores_figures = False
+        """Total demand of the parked requests that fix the same values as the first one: one decision of the model
+        serves them all."""
+        self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
-        """What requests have spent of quotas is given back by these, unless it is committed."""
-        self._take_in_model()
+        """Each returns quota that a request has spent, unless the batch is committed."""
+        self._update_from_model()
 
     def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
         """Perform a request, refuse it, or park it.
 
         Raises:
-            DBAPIError: the snapshot cannot be read any more, by no other request either.
+            DBAPIError: the snapshot is no longer readable, for any request.
         """
         request, key = waiting.request, waiting.request.key
         spent, prefetched = len(self._refunds), replace(self.prefetched)
@@ -98,7 +99,7 @@ class Batch:
                 demand = request.point_demand(self.draft)
                 points = self._points(demand, waiting)
                 if points is None:
-                    # A repetition need not wait for points that it does not get.
+                    # A repeated request need not wait for points: it gets the stored answer.
                     known = None if waiting.has_waited else recall(self.draft.connection, key, request.answer)
                     if known is None:
                         self._park(waiting, demand)
@@ -107,19 +108,19 @@ class Batch:
                     return
                 outcome = self._outcome(request, points)
             self.finished.append((waiting, outcome))
-            self.stores_figures = self.stores_figures or request.stores_figures
+            self.stores_model_stats = self.stores_model_stats or request.stores_model_stats
         except AdaBKBError as refusal:
-            self._take_back(spent, prefetched)
-            self.finished.append((waiting, self._known_after_all(request, refusal)))
+            self._undo(spent, prefetched)
+            self.finished.append((waiting, self._stored_answer_or(request, refusal)))
         except DBAPIError:
             raise
-        except Exception as error:  # a bug, which must not affect the other requests
-            self._take_back(spent, prefetched)
+        except Exception as error:  # a bug; the other requests must not fail with it
+            self._undo(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
     def update_state(self) -> None:
-        """Bring the study's state up to date."""
+        """Derive the study's state again."""
         lifecycle.update_state(self.draft)
 
     def commit(self) -> CachedStudy:
@@ -132,22 +133,23 @@ class Batch:
         return committed
 
     def close(self) -> None:
-        """End the snapshot; what was not committed costs no quota."""
-        self._take_back(0, self.prefetched)
+        """End the snapshot and return quota that was spent but not committed."""
+        self._undo(0, self.prefetched)
         self.draft.close()
 
-    def _take_back(self, spent: int, prefetched: Prefetched) -> None:
-        """Give back the points of a request that was not performed, and what it spent after so many others."""
+    def _undo(self, spent: int, prefetched: Prefetched) -> None:
+        """Restore the proposals of a request that failed, and undo all quota spending after the first ``spent``
+        ones."""
         self.prefetched = prefetched
         while len(self._refunds) > spent:
             self._refunds.pop()()
 
-    def _take_in_model(self) -> None:
-        """Put the model's latest figures, and whether it failed or recovered, into the draft."""
+    def _update_from_model(self) -> None:
+        """Copy the model's latest statistics to the draft, and record if it failed or recovered."""
         link, study = self._link, self.draft.study
         shown = -1 if study.model is None else study.model["rests_on"]
-        if link.figures is not None and link.figures["rests_on"] >= shown:
-            self.draft.set_figures(link.figures)  # another server may have stored later ones
+        if link.model_stats is not None and link.model_stats["rests_on"] >= shown:
+            self.draft.set_model_stats(link.model_stats)  # another server may have stored newer ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
         elif link.error is None and link.can_follow and link.has_followed() and study.model_error is not None:
@@ -157,14 +159,14 @@ class Batch:
         return not self._link.has_followed() and self._link.is_worth_waiting_for()
 
     def _points(self, demand: PointDemand, waiting: Waiting) -> list[Proposal] | None:
-        """Points to hand out, or None if the request should wait for the model."""
+        """Points to hand out, or None if the request must wait for the model."""
         count, fixed = demand.count, demand.fixed
         if count == 0:
             return []
         draft, link = self.draft, self._link
         rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
         points = self.prefetched.take(count, rests_on, fixed)
-        if points is None and link.is_worth_waiting_for() and time.monotonic() < gives_up_at(waiting, link):
+        if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(waiting, link):
             return None
         found = points or []
         if points is not None and (self.prefetched.is_all or len(found) == count):
@@ -172,8 +174,8 @@ class Batch:
         return found + fallbacks(draft.connection, draft.study, count, found, fixed)
 
     def _park(self, waiting: Waiting, demand: PointDemand) -> None:
-        """Let a request wait for the model; one that fixes other values than the first parked one waits for that one,
-        too."""
+        """Park a request until the model replies. A request that fixes other values than the first parked one is served
+        after that one."""
         self.parked.append(waiting)
         before = self.point_demand
         if before.count == 0:
@@ -182,12 +184,12 @@ class Batch:
             self.point_demand = replace(before, count=before.count + demand.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
-        """Perform a request, and keep its answer."""
+        """Perform a request and store its answer."""
         draft, changes = self.draft, self.draft.changes
         from_model = sum(point.origin == "policy" for point in points)
         is_whole = self.prefetched.fixed is None
         if from_model and is_whole and self.prefetched.is_all and from_model == len(self.prefetched.points):
-            draft.set_figures({**(draft.study.model or {}), "exhausted": True})
+            draft.set_model_stats({**(draft.study.model or {}), "exhausted": True})
         count, size = len(draft.log), draft.study.log_bytes
         outcome = request.perform(draft, points)
         added = draft.log[count:]
@@ -195,19 +197,19 @@ class Batch:
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.model_event_seq is not None:
-            # The points that are left were decided on for the case that only those of the model were handed out.
-            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else NOWHERE)
+            # The remaining proposals assume that only points of the model are pending.
+            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else UNUSABLE)
         if request.key is None:
             return outcome
         has_effects = draft.changes != changes and outcome.is_kept
         if not has_effects and (known := recall(draft.connection, request.key, request.answer)):
             return known
-        if outcome.is_kept:  # which the database refuses if there is an answer already
+        if outcome.is_kept:  # the database refuses a second answer for the key
             draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
         return outcome
 
-    def _known_after_all(self, request: Request[Any], refusal: AdaBKBError) -> Any:
-        """The stored answer instead of a refusal: the request may be the repetition of one that succeeded."""
+    def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
+        """The stored answer if there is one, else the refusal: the request may repeat one that succeeded."""
         if isinstance(refusal, StudyNotFound):
             return refusal
         try:
@@ -217,12 +219,12 @@ class Batch:
 
 
 def _is_new(event: EventRow) -> bool:
-    """Whether it adds a trial, or a result that is of none."""
+    """Whether an event adds a trial or a result without a trial."""
     return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
-def gives_up_at(waiting: Waiting, link: ModelLink) -> float:
-    """When a parked request waits no longer, by ``time.monotonic``; infinite while the engine is being loaded."""
+def deadline(waiting: Waiting, link: ModelLink) -> float:
+    """Deadline of a parked request, by ``time.monotonic``; infinite while the engine is loading."""
     if waiting.request.follows_model:
         return waiting.since + link.timeouts.follow
     return max(waiting.since, link.loaded_at) + link.timeouts.suggestion

@@ -1,4 +1,4 @@
-"""The best result of a study: which results count, which of two is the better one, and the best of a draft."""
+"""The best result of a study: which results count, how two results compare, and the best one of a draft."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from adabkb_service.storage import observations
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 
 Changed = Mapping[int, ObservationRow]
-"""Observations of a draft that are new or changed, by number."""
+"""New or changed observations of a draft, by number."""
 
 
 def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
-    """Which observations count: those that are not excluded, at points of the space as it is now."""
+    """A predicate for the observations that count: not excluded, and inside the current space."""
     if not is_edited(study.definition):
         return lambda row: not row.excluded
     space = definition_of(study.definition).space()
@@ -25,7 +25,7 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best of some observations that counts, the earliest of equals; several objectives have none."""
+    """The best observation that counts, the earliest one in a tie; None for a study with several objectives."""
     if has_several_objectives(study):
         return None
     return max(
@@ -34,7 +34,7 @@ def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow |
 
 
 def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:
-    """An observation as ``studies.best`` keeps it."""
+    """An observation in the form of ``studies.best``."""
     if row is None:
         return None
     point = row.parameters
@@ -48,26 +48,26 @@ def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | Non
 
 
 def rank(study: StudyRow, value: float | None, metrics: Metrics | None) -> tuple[float, float]:
-    """What is larger for the better of two results: one that keeps the outcome constraints is better than one that
-    does not, of two that do the one of better value, of two that do not the one that violates them less (Deb 2000)."""
+    """A sort key, larger for the better of two results (Deb 2000). Results that satisfy the outcome constraints precede
+    those that violate them. Feasible results compare by value, infeasible ones by total violation."""
     violation = 0.0 if metrics is None else total_violation(metrics_of(study.definition), metrics)
     return -violation, merit(study, value)
 
 
 def has_several_objectives(study: StudyRow) -> bool:
-    """Whether results compare by several objectives: then none is the best one."""
+    """Whether the study has several objectives, so no single result is the best one."""
     return bool(study.definition.get("objectives"))
 
 
 def merit(study: StudyRow, value: float | None) -> float:
-    """The value, with its sign changed if the study minimises."""
+    """The value, negated if the study minimises."""
     assert value is not None, "there is one objective"
     return value if study.definition["direction"] == "maximize" else -value
 
 
 def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
-    """The best observation of a draft that counts, of those stored and those changed; the first if several are equal.
-    Where the database cannot tell which ones count, all are read."""
+    """The best observation of a draft that counts, stored or changed; the first one in a tie. Reads all observations if
+    the database cannot select those that count."""
     if "outcome_constraints" in study.definition or is_edited(study.definition):
         return best_of(study, _every(connection, study, changed))
     maximize = study.definition["direction"] == "maximize"
@@ -76,7 +76,7 @@ def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> Ob
 
 
 def stored_counting_after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -> int:
-    """How many observations of a draft that count have a larger number than this."""
+    """How many observations of a draft count and have a number larger than ``seq``."""
     if is_edited(study.definition):
         return sum(row.seq > seq for row in filter(counting(study), _every(connection, study, changed)))
     others = observations.counting_after(connection, study.id, seq, but=list(changed))

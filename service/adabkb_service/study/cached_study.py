@@ -1,4 +1,4 @@
-"""What the owner of a study remembers of it between two units of work."""
+"""What the owner of a study keeps in memory between two units of work."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 
 @dataclass
 class CachedStudy:
-    """A study as it was last seen: its row, and its unfinished trials among those written lately."""
+    """A study as last read or written: its row, and its unfinished trials among those written recently."""
 
     study: StudyRow
     next_expiry: datetime | None
-    """No lease ends before this time, which may be earlier than the first end; None if there is no lease."""
+    """No lease ends before this time, a lower bound; None without leases."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
 
 
 def read_study(connection: Connection, study_id: str) -> CachedStudy:
-    """A study as it is now.
+    """The study as stored now.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     study = studies.get(connection, study_id)
     return CachedStudy(study, trials.next_expiry(connection, study_id) if study.active else None)

@@ -1,11 +1,11 @@
-"""The one way to wait for a change of a study: of requests that wait for a trial, and of event streams.
+"""Wait for a change of a study: used by requests that wait for a trial and by event streams.
 
-A commit of this process wakes those who wait at once. What other servers have committed is found by looking at the last
-event of every study that somebody waits for, with one query every ``look_seconds``. Whoever is woken looks for what it
-waits for, sometimes in vain. All wait on the event loop, without a thread or a connection to the database.
+A commit of this process wakes the waiters at once. Commits of other servers are found by polling: one query
+every ``look_seconds`` reads the last event of every study with waiters. A waiter that wakes checks its own condition,
+since a wake-up may be spurious. All wait on the event loop, without a thread or a database connection.
 
-A change wakes all streams. Of the requests that wait for a trial it wakes the first one, and each that gets a trial
-wakes the next. So where a study resumes, all that can get a trial do, one after the other.
+A change wakes all streams. Of the requests that wait for a trial it wakes the first one, and each one that gets a trial
+wakes the next. When a study resumes, requests get trials one after the other until none is left.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class _Waiter:
-    """One request or stream."""
+    """A request or stream that waits."""
 
-    in_turn: bool
+    for_trial: bool
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Changes:
-    """Who waits for changes of which study. Only ``notify`` may be called from other threads than the event loop's.
+    """The waiters of each study. Only ``notify`` is safe to call outside the event loop's thread.
 
     Args:
-        last_events: gives the last event of each of these studies that exists.
-        stopping: is set when the server stops; then nobody waits any longer.
-        look_seconds: between two looks at what other servers have committed.
+        last_events: returns the number of the last event of each of these studies that exists.
+        stopping: set when the server stops; ends all waits.
+        look_seconds: interval between two polls for commits of other servers.
     """
 
     def __init__(
@@ -53,44 +53,44 @@ class Changes:
         self._look_seconds = look_seconds
         self._waiters: defaultdict[str, list[_Waiter]] = defaultdict(list)
         self._seen: dict[str, int | None] = {}
-        """Study that is waited for -> its last event that the waiters were woken for; None if it is gone."""
+        """Study with waiters -> the last event that its waiters were woken for; None if the study was deleted."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looking: asyncio.Task[None] | None = None
         self._reads = False
-        """Whether it asks the database at the moment."""
+        """Whether a query is in progress."""
 
     @property
-    def in_turn(self) -> int:
-        """Requests that wait for a trial."""
-        return sum(waiter.in_turn for waiters in list(self._waiters.values()) for waiter in waiters)
+    def waiting_for_trial(self) -> int:
+        """Number of requests that wait for a trial."""
+        return sum(waiter.for_trial for waiters in list(self._waiters.values()) for waiter in waiters)
 
     @property
     def is_closing(self) -> bool:
-        """Whether the server stops, so nobody waits any longer."""
+        """Whether the server is stopping, which ends all waits."""
         return self._stopping.is_set()
 
     def notify(self, study_id: str, last_event: int | None, *, may_free: bool) -> None:
-        """A study has changed.
+        """Wake the waiters of a study that has changed.
 
         Args:
-            study_id: which one.
-            last_event: of its log; None if the study is gone or was replaced.
-            may_free: whether there may be a trial now for a request that waits.
+            study_id: id of the study.
+            last_event: number of its last event; None if the study was deleted or replaced.
+            may_free: whether a trial may have become available for a waiting request.
         """
         if study_id in self._waiters and self._loop is not None:
             with suppress(RuntimeError):  # the server has stopped
                 self._loop.call_soon_threadsafe(self._changed, study_id, last_event, may_free)
 
     @contextmanager
-    def waiting(self, study_id: str, *, in_turn: bool = False) -> Iterator[asyncio.Event]:
-        """In the block, the event is set when the study has changed; whoever waits for it clears it.
+    def waiting(self, study_id: str, *, for_trial: bool = False) -> Iterator[asyncio.Event]:
+        """Within the block, the event is set whenever the study changes; the waiter clears it.
 
         Args:
-            study_id: which one.
-            in_turn: whether only the first such waiter is woken. If its event is set at the end of the block, the next
-                one is woken.
+            study_id: id of the study.
+            for_trial: wake only the first such waiter. If its event is set at the end of the block, the next one is
+                woken.
         """
-        waiter, waiters = _Waiter(in_turn), self._waiters[study_id]
+        waiter, waiters = _Waiter(for_trial), self._waiters[study_id]
         waiters.append(waiter)
         self._loop = asyncio.get_running_loop()
         if self._looking is None:
@@ -102,11 +102,11 @@ class Changes:
             if not waiters:
                 self._waiters.pop(study_id, None)
                 self._seen.pop(study_id, None)
-            elif in_turn and waiter.woken.is_set():
+            elif for_trial and waiter.woken.is_set():
                 self._wake_next(study_id)
 
     async def close(self) -> None:
-        """End the looks; one that asks the database is waited for."""
+        """Stop polling, after the query in progress."""
         if self._looking is not None:
             if not self._reads:
                 self._looking.cancel()
@@ -117,30 +117,30 @@ class Changes:
             return
         self._seen[study_id] = last_event
         for waiter in self._waiters[study_id]:
-            if not waiter.in_turn:
+            if not waiter.for_trial:
                 waiter.woken.set()
         if may_free:
             self._wake_next(study_id)
 
     def _wake_next(self, study_id: str) -> None:
-        """Wake the first request that waits in turn and is not awake."""
+        """Wake the first sleeping request that waits in turn."""
         for waiter in self._waiters.get(study_id, ()):
-            if waiter.in_turn and not waiter.woken.is_set():
+            if waiter.for_trial and not waiter.woken.is_set():
                 waiter.woken.set()
                 return
 
     async def _look(self) -> None:
-        """Find what other servers have committed, as long as somebody waits."""
+        """Poll for commits of other servers while there are waiters."""
         try:
             while self._waiters and not self.is_closing:
                 await asyncio.sleep(self._look_seconds)
                 try:
                     await self._compare(list(self._waiters))
-                except (Busy, Unavailable):  # the database does not answer: the next look finds what has changed
+                except (Busy, Unavailable):  # the database does not respond; the next poll finds the changes
                     continue
                 except Exception:
-                    logger.exception("the changes of other servers could not be looked for; trying again")
-            for waiters in self._waiters.values():  # the server stops
+                    logger.exception("polling for changes of other servers failed; retrying")
+            for waiters in self._waiters.values():  # the server is stopping
                 for waiter in waiters:
                     waiter.woken.set()
         finally:

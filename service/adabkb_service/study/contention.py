@@ -1,4 +1,4 @@
-"""Repeating what another server was faster with."""
+"""Repeat transactions that lost to another server's."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from adabkb_service.errors import Contention
 
 
 def repeating(seconds: float) -> Retrying:
-    """Calls a function again while it raises ``Contention``, for so many seconds.
+    """A caller that repeats a function for up to ``seconds`` while it raises ``Contention``.
 
-    Not for use as a decorator: the decorated function would share its statistics among threads.
+    Do not use it as a decorator: the decorated function would share its statistics among threads.
     """
     return Retrying(
         retry=retry_if_exception_type(Contention),

@@ -1,4 +1,4 @@
-"""What the owner of a study needs of the process that it is in."""
+"""Services of the process that the owner of a study uses."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from adabkb_service.timeouts import Timeouts
 
 
 class Dependencies(Protocol):
-    """What an owner needs of the process."""
+    """Services of the process that an owner uses."""
 
     @property
     def database(self) -> Database:
-        """Where studies are."""
+        """The database of the studies."""
 
     @property
     def clock(self) -> Clock:
-        """What the time is."""
+        """The source of the current time."""
 
     @property
     def inference(self) -> Inference:
-        """Where models are."""
+        """The models."""
 
     @property
     def timeouts(self) -> Timeouts:
-        """How long requests wait."""
+        """The longest waits of requests."""
 
     @property
     def metrics(self) -> Metrics:
-        """What is counted."""
+        """The server's metrics."""
 
     @property
     def traces(self) -> Traces | None:
-        """What is traced, if anything is."""
+        """The server's traces; None if tracing is off."""
 
     @property
     def scheduler(self) -> Scheduler:
-        """Who is told that a study has something to do."""
+        """Schedules the studies that have work to do."""
 
     @property
     def changes(self) -> Changes:
-        """Who is told that a study has changed."""
+        """Wakes the waiters of a study that has changed."""

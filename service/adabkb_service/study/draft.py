@@ -1,8 +1,7 @@
-"""A unit of work: the changes that a group of requests makes to one study, and the one transaction that writes them.
+"""A unit of work: the changes that a group of requests makes to one study, and the transaction that writes them.
 
-A draft starts from the study as it was last seen. Requests read it and cause events, which the transition function
-applies to it. Nothing is written before ``commit``, which writes only if incarnation and version of the study are
-unchanged.
+A draft starts from the study as last read. Requests read it and record events, which the transition function applies to
+it. Nothing is written before ``commit``, which succeeds only if incarnation and version of the study are unchanged.
 """
 
 from __future__ import annotations
@@ -36,34 +35,34 @@ from adabkb_service.study.cached_study import CachedStudy
 if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
 
-MOST_TRIALS_HELD = 1000
-"""Of one study, between two units of work; beyond that they are read again."""
+MOST_CACHED_TRIALS = 1000
+"""Trials of one study kept in memory between two units of work; if there are more, they are read again."""
 
 
 class Draft:
-    """A study as it will be."""
+    """A study with uncommitted changes."""
 
     def __init__(self, database: Database, before: CachedStudy, now: datetime) -> None:
         self.study = before.study
         self.now = now
         self.log: list[EventRow] = []
-        """Events that are added."""
+        """Added events."""
         self.model_event_seq: int | None = None
-        """Seq of the last added event that affects the model; None if there is none."""
+        """Seq of the last added event that affects the model; None without one."""
         self.next_expiry = before.next_expiry
         self.reports: dict[tuple[int, int, int], ReportRow] = {}
-        """Reports that are added, by trial, attempt and step."""
+        """Added reports, by trial, attempt and step."""
         self.changes = 0
-        """Number of changes so far. A request that leaves it unchanged had no effect."""
+        """Number of changes so far: a request that leaves it unchanged had no effect."""
         self.has_read_more = False
-        """Whether anything was read from the database beside the study as it was before."""
+        """Whether the draft has read from the database."""
         self._database = database
         self._before = before
         self._trials: dict[int, TrialRow] = {}
         self._observations: dict[int, ObservationRow] = {}
         self._keys: list[KeyRow] = []
         self._space: tuple[dict[str, Any], Space] | None = None
-        """The space of a definition."""
+        """A definition and its space, parsed."""
         self._open = ExitStack()
         self._connection: Connection | None = None
         if not catalogues.are_kept(self.study.definition):
@@ -71,7 +70,7 @@ class Draft:
 
     @property
     def connection(self) -> Connection:
-        """A snapshot of the database to read from, opened when it is first needed."""
+        """A snapshot of the database, opened on first use."""
         self.has_read_more = True
         if self._connection is None:
             self._connection = self._open.enter_context(self._database.reading())
@@ -84,24 +83,24 @@ class Draft:
 
     @property
     def space(self) -> Space:
-        """The search space of the study; an edit changes it."""
+        """The study's current search space; an edit changes it."""
         if self._space is None or self._space[0] is not self.study.definition:
             self._space = self.study.definition, definition_of(self.study.definition).space()
         return self._space[1]
 
     @property
     def has_effects(self) -> bool:
-        """Whether there is something that must be committed before the answers are sent."""
+        """Whether the draft holds changes that must be committed before the answers are sent."""
         return self.changes > 0
 
     @property
-    def has_new_figures(self) -> bool:
-        """Whether the figures of the model are newer than those stored, which can wait."""
+    def has_new_model_stats(self) -> bool:
+        """Whether the model's statistics are newer than those stored. They alone do not require a commit."""
         return self.study.model != self._before.study.model
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """What the block has changed is taken back if it raises."""
+        """Undo the block's changes if it raises."""
         take_back = self._savepoint()
         try:
             yield
@@ -111,7 +110,7 @@ class Draft:
 
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """What the block has changed is taken back."""
+        """Undo the block's changes."""
         take_back = self._savepoint()
         try:
             yield
@@ -119,7 +118,7 @@ class Draft:
             take_back()
 
     def _savepoint(self) -> Callable[[], None]:
-        """A function that takes back what is changed from now on."""
+        """A function that undoes all later changes."""
         single = (self.study, self.model_event_seq, self.next_expiry, self.changes)
         several = (list(self.log), dict(self._trials), dict(self._observations), list(self._keys))
         reported = dict(self.reports)
@@ -132,7 +131,7 @@ class Draft:
         return take_back
 
     def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
-        """Add an event to the log, and apply it."""
+        """Add an event to the log and apply it."""
         event = EventRow(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
         transitions.apply(self, event)
         self.log.append(event)
@@ -141,17 +140,17 @@ class Draft:
             self.model_event_seq = event.seq
         return event
 
-    def set_figures(self, figures: dict[str, Any] | None) -> None:
-        """The model's latest figures; they are no event."""
-        if figures is not None and figures != self.study.model:
-            self.study = replace(self.study, model=figures)
+    def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
+        """Replace the model's statistics, which are not an event."""
+        if model_stats is not None and model_stats != self.study.model:
+            self.study = replace(self.study, model=model_stats)
 
     def set_state(self, state: StudyState) -> None:
-        """Store the state that ``lifecycle.update_state`` has derived."""
+        """Store the state derived by ``lifecycle.update_state``."""
         self.study = replace(self.study, state=state)
 
     def lease(self, trial: int, seconds: float, until: datetime) -> TrialRow:
-        """Let the lease of a trial end then; the log does not hold it."""
+        """Set the length and the end of a trial's lease, which the log does not hold."""
         row = replace(self.trial(trial), lease_seconds=seconds, leased_until=until)
         self._trials[trial] = row
         self.changes += 1
@@ -159,18 +158,18 @@ class Draft:
         return row
 
     def set_lease_length(self, trial: int, seconds: float) -> TrialRow:
-        """Set the length of the lease that a queued trial shows."""
+        """Set the displayed lease length of a queued trial."""
         row = replace(self.trial(trial), lease_seconds=seconds)
         self._trials[trial] = row
         return row
 
     def keep_answer(self, row: KeyRow) -> None:
-        """Store an answer under its idempotency key, with everything else."""
+        """Store an answer under its idempotency key, in the same transaction."""
         self._keys.append(row)
         self.changes += 1
 
     def overdue(self) -> list[TrialRow]:
-        """Active trials whose lease has run out, by number."""
+        """Active trials whose lease has expired, by number."""
         if not self.study.active or self.next_expiry is None or self.now <= self.next_expiry:
             return []
         stored = {row.number: row for row in trials.overdue(self.connection, self.study.id, self.now)}
@@ -180,7 +179,7 @@ class Draft:
         return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
 
     def waiting(self, limit: int, within: Slice | None = None) -> list[TrialRow]:
-        """Trials that wait for a worker, by number; of a slice of the space if one is given."""
+        """Waiting trials, by number; only those of a slice of the space if one is given."""
         if not self.study.waiting:
             return []
         most = limit if within is None else self._before.study.waiting
@@ -231,20 +230,20 @@ class Draft:
         return best.stored_counting_after(self.connection, self.study, self._observations, seq)
 
     def commit(self) -> CachedStudy:
-        """Write everything in one transaction; the study as it then is.
+        """Write everything in one transaction and return the study as written.
 
         Raises:
-            Contention: the study is not what it was, or a key is stored already; nothing is written.
-            Busy, Unavailable: nothing is written, unless the connection broke while the commit was under way.
+            Contention: the study has changed, or a key is stored already; nothing was written.
+            Busy, Unavailable: nothing was written, unless the connection broke during the commit.
         """
         before = self._before.study
         self.close()
         self._database.write(self._write)
         study = replace(self.study, version=before.version + 1)
-        held_trials = {**self._before.trials, **self._trials}
-        if len(held_trials) > MOST_TRIALS_HELD:
-            held_trials = self._trials
-        unfinished = {number: row for number, row in held_trials.items() if row.finished_at is None}
+        cached_trials = {**self._before.trials, **self._trials}
+        if len(cached_trials) > MOST_CACHED_TRIALS:
+            cached_trials = self._trials
+        unfinished = {number: row for number, row in cached_trials.items() if row.finished_at is None}
         return CachedStudy(study, self.next_expiry, unfinished)
 
     def _changed_columns(self) -> dict[str, Any]:
@@ -267,7 +266,7 @@ class Draft:
 
 
 def _split(rows: dict[int, Any], known: int) -> tuple[list[Any], list[Any]]:
-    """New rows, which have numbers above the known ones, and changed ones."""
+    """The new rows, whose numbers exceed ``known``, and the changed ones."""
     ordered = [row for _, row in sorted(rows.items())]
     count = sum(number <= known for number in rows)
     return ordered[count:], ordered[:count]
@@ -279,7 +278,7 @@ def _write_rows(connection: Connection, write: Callable[[Connection, list[Any]],
 
 
 def _merged(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
-    """Trials by number; a changed one in place of the stored one."""
+    """Trials by number; changed ones replace stored ones."""
     return [row for _, row in sorted((stored | changed).items())]
 
 

@@ -1,6 +1,6 @@
-"""Leases: who holds a trial, for how long. Each lease of a trial is an attempt.
+"""Leases: who holds a trial, and for how long. Each lease of a trial is an attempt.
 
-A lease ends after ``lease_seconds`` without a heartbeat, and after ``max_runtime_seconds`` whatever the heartbeats say.
+A lease ends ``lease_seconds`` after the last heartbeat, and at the latest ``max_runtime_seconds`` after its start.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from adabkb_service.study.draft import Draft
 
 
 def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:
-    """When a lease of so many seconds ends that is given or renewed now, for an attempt that started then.
+    """When a lease of ``seconds`` ends that is given or renewed now, for an attempt that began at ``started``.
 
-    The shortest lease is a microsecond: a time has no smaller part, and a lease must not end when it begins.
+    The shortest lease is 1 us, the resolution of a time: a lease must not end when it begins.
     """
     end = now + max(timedelta(seconds=seconds), timedelta.resolution)
     latest = _latest_end(study, started)
@@ -22,20 +22,20 @@ def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float)
 
 
 def give(draft: Draft, trial: int, seconds: float | None) -> TrialRow:
-    """Let the attempt that has just begun last for so long, or for as long as the study says."""
+    """Lease a trial to its new attempt for so many seconds, by default those of the study."""
     study, now = draft.study, draft.now
     length = seconds or study.lease_seconds
     return draft.lease(trial, length, lease_end(study, now, now, length))
 
 
 def lease_again(draft: Draft, trial: TrialRow, worker: str | None, seconds: float | None) -> TrialRow:
-    """Lease a waiting trial to a worker, as its next attempt."""
+    """Lease a waiting trial to a worker as its next attempt."""
     draft.record("leased", {"attempt": trial.attempt + 1, "worker": worker, "renewed": False}, trial.number)
     return give(draft, trial.number, seconds)
 
 
 def expire_overdue(draft: Draft) -> None:
-    """Expire the leases of a study that have run out; the last of ``max_attempts`` fails its trial."""
+    """Expire the study's overdue leases; the last of ``max_attempts`` fails its trial."""
     for trial in draft.overdue():
         _expire(draft, trial)
 

@@ -1,4 +1,4 @@
-"""A study's state: derived from its row, never set by hand."""
+"""A study's state: derived from its row, never set directly."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from adabkb_service.study.draft import Draft
 logger = logging.getLogger(__name__)
 
 MOST_ROOM = 2**31
-"""Of a study without limits."""
+"""New points that a study without limits may hand out."""
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
-    """The state, and why no new point is handed out (None: it is)."""
+    """The state, and why no new point is handed out (None if points are)."""
     if _converged(study):
         return "complete", "converged"
     used_up = spent(study)
     if used_up and not study.unfinished:
         return "complete", used_up
     if study.paused:
-        return "paused", "failures" if _fails_on_and_on(study) else "paused"
+        return "paused", "failures" if _has_reached_failure_limit(study) else "paused"
     if used_up:
         return "running", used_up
     if study.pending_limit is not None and study.unfinished >= study.pending_limit:
@@ -37,7 +37,7 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
 
 
 def _converged(study: StudyRow) -> bool:
-    """The paper's early stop, or a gap within the tolerance."""
+    """Whether Ada-BKB's early stop applies, or the gap is within the tolerance."""
     if study.model is None:
         return False
     gap = study.model["gap"]
@@ -46,8 +46,9 @@ def _converged(study: StudyRow) -> bool:
 
 
 def spent(study: StudyRow) -> Reason | None:
-    """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
-    the results have brought no gain for as long as the study says, or going on will probably gain less than it says."""
+    """Why the study hands out no more new points, or None. Either the budget is used up, every point of a finite space
+    is handed out, or a stopping rule holds: no improvement for a number of results, or too little expected
+    improvement."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     cost_budget = cost_budget_of(study.definition)
@@ -68,7 +69,7 @@ def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
 
 
 def room(study: StudyRow) -> int:
-    """How many new points may be handed out now, beside trials that wait for a worker."""
+    """Number of new points that may be handed out now, in addition to the waiting trials."""
     if status(study) != ("running", None):
         return 0
     limits = [MOST_ROOM]
@@ -79,16 +80,15 @@ def room(study: StudyRow) -> int:
     return max(min(limits), 0)
 
 
-def _fails_on_and_on(study: StudyRow) -> bool:
-    """Whether so many trials have failed that something other than their points is wrong: the study pauses, to save its
-    budget."""
+def _has_reached_failure_limit(study: StudyRow) -> bool:
+    """Whether consecutive failures have reached the limit. The study then pauses, to save its budget."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
 
 def update_state(draft: Draft) -> None:
-    """After all else that a request does: pause a study that fails on and on, bring its state up to date, log both."""
+    """Pause a study at its failure limit, derive its state, and log both. To be called last in a batch."""
     study = draft.study
-    if _fails_on_and_on(study) and not study.paused:
+    if _has_reached_failure_limit(study) and not study.paused:
         draft.record("paused", {"reason": "failures", "failures": study.failures})
     state, reason = status(draft.study)
     if state != study.state:
@@ -98,7 +98,7 @@ def update_state(draft: Draft) -> None:
 
 
 def summary(study: StudyRow) -> StudySummary:
-    """The part of a study that changes with every request."""
+    """The part of a study that requests change."""
     state, reason = status(study)
     return StudySummary(
         id=study.id,
@@ -112,7 +112,8 @@ def summary(study: StudyRow) -> StudySummary:
 
 
 def in_full(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study]]:
-    """Studies in full, for a list. A row that cannot be read is left out and logged: it must not hide the others."""
+    """Full views of studies, for a list. Rows that cannot be read are logged and left out, so that they do not hide the
+    others."""
     for study in studies:
         try:
             yield study, full(study)
@@ -121,5 +122,5 @@ def in_full(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study
 
 
 def full(study: StudyRow) -> views.Study:
-    """A study in full."""
+    """The full view of a study."""
     return render.study(study, definition_of(study.definition), summary(study))

@@ -1,4 +1,4 @@
-"""Metrics as results bring them: checked against those of the study."""
+"""Check the metrics of results against those of the study."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.storage.rows import ObservationRow
 
 OF_METRICS = ("metrics", "std_errors")
-"""Fields of a result that only studies with metrics have."""
-SEVERAL = "is of no use: the study has several objectives ({names}), which go into {field}; leave it out"
-NONE = "is of no use: the study has no metrics, which are declared when a study is created; leave it out"
+"""Fields of results in studies with metrics only."""
+SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
+NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
 NO_COST = (
-    'is of no use: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
+    'is not allowed: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
 )
 
 
 def checked_metrics(
     metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody
 ) -> dict[str, dict[str, float]]:
-    """The metrics of a result and their standard errors, in the order of the study; nothing in a study without metrics.
+    """The metrics of a result and their standard errors, in the study's order; empty for a study without metrics.
 
     Raises:
-        Invalid: one error for each metric of the study that is missing, and for each other one; and for a value that is
-            missing, or of no use because there are several objectives.
+        Invalid: one error per missing or unknown metric, and for a missing value, or a value in a study with
+            several objectives.
     """
     _raise_if_any(list(_of_value(metrics, result.value, result.std_error)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
-    values, errors = told_metrics(result), result.std_errors or {}
+    values, errors = metrics_of_result(result), result.std_errors or {}
     if not (metrics or values or errors):
         return {}
-    told = {"metrics": values, "std_errors": errors}
+    fields = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
             *_missing(metrics, values),
-            *_unknown(metrics, {field: numbers for field, numbers in told.items() if numbers}),
+            *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
             *_unpaid(metrics, values),
         ]
     )
@@ -50,16 +50,16 @@ def checked_metrics(
     return {"metrics": {name: values[name] for name in names}, "std_errors": given} if names else {}
 
 
-def told_metrics(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
-    """The metrics of a result, the cost among them however it is told."""
+def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
+    """The metrics of a result, including the cost in either notation."""
     return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse what lies beyond the natural bounds that the study declares: it was mistyped, or not measured right.
+    """Refuse values beyond the declared natural bounds: a typing error or a faulty measurement.
 
     Raises:
-        Invalid: one error for each such number.
+        Invalid: one error per such value.
     """
     numbers = {**metrics, **({} if value is None else {OBJECTIVE: value})}
     of_value = None if value is None else OBJECTIVE
@@ -74,10 +74,10 @@ def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None
 
 
 def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """All metrics of a corrected result, and their standard errors, if any of them is among the changes.
+    """All metrics and standard errors of a corrected result; empty if the changes contain none.
 
     Raises:
-        Invalid: one error for each that is unknown.
+        Invalid: one error per unknown metric.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
     several = _of_value(metrics, changes.get("value"), changes.get("std_error")) if _are_several(metrics) else ()
@@ -132,6 +132,6 @@ def _unpaid(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterato
             yield FieldError(f"/metrics{json_pointer(metric.name)}", sentence, "cost")
 
 
-def _raise_if_any(faults: list[FieldError]) -> None:
-    if faults:
-        raise Invalid(faults)
+def _raise_if_any(errors: list[FieldError]) -> None:
+    if errors:
+        raise Invalid(errors)

@@ -1,10 +1,10 @@
-"""The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
-Other servers may have owners of the same study.
+"""The owner of one study in this process: performs its requests in batches and exchanges messages with its model. Other
+servers may have owners of the same study.
 
-The requests that wait are a batch: they are performed one after the other on one draft, and committed in one
-transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the batch
-is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
-a thread, and other requests are performed meanwhile; after ``timeouts.suggestion`` they get quasi-random points.
+Waiting requests form a batch: they are performed in order on one draft and committed in one transaction. A refused
+request does not affect the others. If another server has written to the study meanwhile, the batch is repeated on the
+new state. Requests that need new points wait for the model without a thread while other requests are performed.
+After ``timeouts.suggestion`` they get quasi-random points.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
-from adabkb_service.study.batch import Batch, Waiting, gives_up_at
+from adabkb_service.study.batch import Batch, Waiting, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
@@ -46,69 +46,69 @@ logger = logging.getLogger(__name__)
 MOST_QUESTIONS = 64
 """Questions that may wait for the model of one study."""
 MOST_WAITING = 256
-"""Requests that may wait for a batch of one study; those that wait for its model come on top."""
+"""Requests that may wait for a batch of one study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
-"""How long a result is held back while a request waits for the model, whose decision the result would make useless."""
-FIGURES_SECONDS = 0.5
-"""After this time figures are committed on their own, if no other commit has taken them along."""
-AGAIN_SECONDS = 0.5
-"""After an error, before the next batch."""
+"""How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
+STATS_SECONDS = 0.5
+"""After this time the model's statistics are committed alone, if no other commit has included them."""
+RETRY_SECONDS = 0.5
+"""Delay of the next batch after an error."""
 LOADING_POLL_SECONDS = 0.5
-"""Between two looks at whether the engine is loaded."""
+"""Interval between two checks whether the engine has loaded."""
 MOST_PREFETCHED = 8
-"""Proposals that are made before anybody asks for them, at most."""
+"""Most proposals computed before a request asks for them."""
 
 
 @dataclass(eq=False)
-class Asking:
-    """A question that waits for its answer."""
+class PendingQuestion:
+    """A question without an answer yet."""
 
     question: str
     arguments: tuple[Any, ...]
     receive: Callable[[StudyRow | None, Any], None]
-    """Given the study's row and the reply, or None and what was raised."""
+    """Called with the study's row and the reply, or with None and the exception."""
     number: int = field(default_factory=itertools.count().__next__)
-    """Tells it from all others of this process."""
+    """Unique in this process."""
 
 
 class Owner:
-    """One study."""
+    """The requests and the model of one study."""
 
     def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
         self._dependencies = dependencies
         self._guard = threading.Lock()  # of all fields up to _is_forgotten
         self._arrived: deque[Waiting] = deque()
-        self._questions: deque[Asking] = deque()
+        self._questions: deque[PendingQuestion] = deque()
         self._unanswered: set[int] = set()
-        """Numbers of all questions that the model has not answered, wherever they are."""
+        """Numbers of all questions without an answer, queued or sent."""
         self._withdrawn: list[int] = []
-        """Numbers of the questions that are withdrawn."""
+        """Numbers of withdrawn questions whose withdrawal the model has not received."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
-        """Idempotency keys of the requests that have no outcome yet."""
+        """Idempotency keys of all requests without an outcome."""
         self._unfinished = 0
-        """Requests that have no outcome yet, wherever they are."""
+        """Number of requests without an outcome, queued, parked or in a batch."""
         self._is_forgotten = False
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
-        """Points that requests which had to wait for the model asked for together the last time."""
+        """Demand of the last batch with parked requests; the size of the next prefetch."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
-        self._figures_since: float | None = None
-        """Since when there have been figures that are not stored."""
+        self._stats_since: float | None = None
+        """Time of the first statistics that are not stored yet."""
         self._is_woken_soon = False
-        """Whether a batch begins soon, even if nothing else happens."""
+        """Whether another batch is scheduled within STATS_SECONDS."""
 
     def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
         """Queue a request.
 
         Raises:
-            RequestInProgress: a request with the same key waits already.
-            Busy: too many others wait.
+            RequestInProgress: a request with the same key is in progress.
+            Busy: the queue is full.
         """
         waiting = Waiting(request, Future())
         waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects
@@ -124,53 +124,53 @@ class Owner:
         self._dependencies.scheduler.ready(self.study_id)
         return waiting.future
 
-    def ask(self, asking: Asking) -> None:
-        """Queue a question to the model.
+    def ask(self, pending: PendingQuestion) -> None:
+        """Queue a question for the model.
 
         Raises:
-            Busy: too many others wait.
+            Busy: the queue is full.
         """
         with self._guard:
             if len(self._unanswered) >= MOST_QUESTIONS:
                 raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
-            self._unanswered.add(asking.number)
-            self._questions.append(asking)
+            self._unanswered.add(pending.number)
+            self._questions.append(pending)
         self._dependencies.scheduler.ready(self.study_id)
 
-    def withdraw(self, asking: Asking) -> None:
-        """Withdraw a question: no request waits for its answer any more."""
+    def withdraw(self, pending: PendingQuestion) -> None:
+        """Withdraw a question that no request waits for any more."""
         with self._guard:
-            is_here = asking in self._questions
+            is_here = pending in self._questions
             if is_here:
-                self._questions.remove(asking)
-                self._unanswered.discard(asking.number)
+                self._questions.remove(pending)
+                self._unanswered.discard(pending.number)
             else:
-                self._withdrawn.append(asking.number)
+                self._withdrawn.append(pending.number)
         if not is_here:
             self._dependencies.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
-        """The study was deleted, or its rows were replaced from outside: the next batch reads it again."""
+        """Drop the cached study, which was deleted or replaced; the next batch reads it again."""
         with self._guard:
             self._is_forgotten = True
         self._dependencies.scheduler.ready(self.study_id)
 
     @property
     def unfinished(self) -> int:
-        """Requests that have no outcome yet."""
+        """Number of requests without an outcome."""
         return self._unfinished
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether nothing is queued or in progress."""
         with self._guard:
-            return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
+            return not (self._unfinished or self._unanswered or self._replies or self._stats_since)
 
-    def take_turn(self) -> None:
-        """Do what can be done now; called by one thread of the scheduler at a time. An error that prevents the whole
-        batch ends all its requests."""
+    def process_queues(self) -> None:
+        """Process the queues. Only one thread of the scheduler may call it at a time. An error that prevents the whole
+        batch becomes the outcome of all its requests."""
         waiting: list[Waiting] = []
-        questions: list[Asking] = []
+        questions: list[PendingQuestion] = []
         try:
             replies = self._take(waiting, questions)
             for reply in replies:
@@ -179,26 +179,26 @@ class Owner:
                     self._dependencies.metrics.phase("observe", "learn", reply.seconds)
             now = time.monotonic()
             for each in waiting:
-                each.begins(now)
+                each.join_batch(now)
             in_time = [each for each in waiting if self._is_in_time(each)]
-            if in_time or replies or self._figures_are_due():
+            if in_time or replies or self._stats_are_due():
                 self._work(in_time)
             while questions:
                 self._pass_on(questions[0])
                 del questions[0]
         except Exception as error:
             logger.exception("study %s: a batch failed", self.study_id)
-            self._start_anew()
+            self._reset()
             parked = set(map(id, self._parked))
             for each in waiting:
                 if id(each) not in parked:
                     self._finish(each, error)
-            for asking in questions:
-                self._give(asking, None, error)
+            for pending in questions:
+                self._give(pending, None, error)
 
-    def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
-        """Move everything that waits into these lists, parked requests first, and return the replies of the model.
-        While a request waits for the model, results stay in the queue for up to HOLD_SECONDS."""
+    def _take(self, waiting: list[Waiting], questions: list[PendingQuestion]) -> list[Reply]:
+        """Move the queues into these lists, parked requests first, and return the model's replies. While a request
+        waits for the model, results stay queued for up to HOLD_SECONDS."""
         self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         held_back: list[Waiting] = []
@@ -224,12 +224,12 @@ class Owner:
             self._link.withdraw(number)
         return replies
 
-    def _start_anew(self) -> None:
-        """Read the study again, and tell its model again, after an error that may have interrupted either. Another
-        batch follows soon, as requests may have arrived, or wait for the model."""
+    def _reset(self) -> None:
+        """Drop the cached study and resend the log to its model, after an error that may have interrupted either.
+        Schedule another batch for requests that have arrived or wait for the model."""
         self._cached = None
         self._link.reset()
-        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + AGAIN_SECONDS)
+        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)
 
     def _is_in_time(self, waiting: Waiting) -> bool:
         is_loading = self._link.loaded_at == math.inf
@@ -242,21 +242,20 @@ class Owner:
         self._finish(waiting, refusal)
         return False
 
-    def _figures_are_due(self) -> bool:
-        return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
+    def _stats_are_due(self) -> bool:
+        return self._stats_since is not None and time.monotonic() >= self._stats_since + STATS_SECONDS
 
     def _work(self, waiting: list[Waiting]) -> None:
-        """Perform requests in one transaction. What all of them are refused with, as there is no such study, or the
-        database is busy or does not answer, is the outcome of each. After any other error, perform each one alone, so
-        that only those that cause it fail."""
+        """Perform requests in one transaction. A missing study or an unavailable or busy database is the outcome of
+        every request. After any other error, perform each request alone, so that only those that cause it fail."""
         try:
             finished, parked = self._performed(waiting)
         except AdaBKBError as error:
             self._cached = None
             finished, parked = [(each, error) for each in waiting], []
             if isinstance(error, StudyNotFound):
-                self._figures_since = None
-            elif self._figures_since is not None:  # the database did not take them yet
+                self._stats_since = None
+            elif self._stats_since is not None:  # they could not be stored
                 self._wake_soon()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
@@ -266,18 +265,18 @@ class Owner:
                 finished, parked = self._performed_alone(waiting)
         self._parked = parked
         self._awaits_model = bool(parked)
-        if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
+        if self._awaits_model and self._replies:  # it arrived before ``_awaits_model`` was set
             self._dependencies.scheduler.ready(self.study_id)
         if parked:
-            soonest = min(gives_up_at(each, self._link) for each in parked)
-            if soonest == math.inf:  # no reply comes where the engine cannot be loaded
+            soonest = min(deadline(each, self._link) for each in parked)
+            if soonest == math.inf:  # the engine is loading, and may never reply
                 soonest = time.monotonic() + LOADING_POLL_SECONDS
             self._dependencies.scheduler.ready_at(self.study_id, soonest)
         for each, outcome in finished:
             self._finish(each, outcome)
 
     def _performed_alone(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """The outcomes of requests, each in a transaction of its own, and the parked ones."""
+        """The requests performed, each in its own transaction, with their outcomes, and the parked ones."""
         finished: list[tuple[Waiting, Any]] = []
         parked: list[Waiting] = []
         for each in waiting:
@@ -291,10 +290,10 @@ class Owner:
         return finished, parked
 
     def _performed(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """As ``_attempt``, repeated if another server has committed first.
+        """As ``_attempt``, repeated if another server commits first.
 
         Raises:
-            Unavailable: nothing was written, unless the connection broke while the commit was under way.
+            Unavailable: nothing was written, unless the connection broke during the commit.
             Exception: nothing was written.
         """
         try:
@@ -308,9 +307,9 @@ class Owner:
         """The finished requests with their outcomes, and the parked ones.
 
         Raises:
-            Contention: the study has changed since it was last read, or an idempotency key may be stored already;
+            Contention: the study has changed since it was read, or an idempotency key may be stored already;
                 nothing was written.
-            DBAPIError: the database refuses a row for another reason.
+            DBAPIError: the database rejected a row for another reason.
         """
         is_fresh = self._cached is None
         before = self._begin()
@@ -320,18 +319,18 @@ class Owner:
                 for each in waiting:
                     each.context.run(batch.perform, each, checks_key_first=checks_key_first)
                 batch.update_state()
-                has_figures = batch.draft.has_new_figures
-                if batch.draft.has_effects or (has_figures and batch.stores_figures):
+                has_stats = batch.draft.has_new_model_stats
+                if batch.draft.has_effects or (has_stats and batch.stores_model_stats):
                     self._cached = batch.commit()
-                    self._figures_since = None
-                elif not (has_figures and self._figures_are_due() and self._store_figures(batch)):
+                    self._stats_since = None
+                elif not (has_stats and self._stats_are_due() and self._store_stats(batch)):
                     if batch.finished and not self._is_current(batch, before, is_fresh=is_fresh):
                         raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-                    if has_figures:
-                        self._figures_since = self._figures_since or time.monotonic()
+                    if has_stats:
+                        self._stats_since = self._stats_since or time.monotonic()
                         self._wake_soon()
                     else:
-                        self._figures_since = None  # another server has stored later ones
+                        self._stats_since = None  # another server has stored newer ones
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -342,36 +341,36 @@ class Owner:
         try:
             self._dependencies.metrics.count(batch.draft.log)
             self._after_commit(batch)
-        except Exception:  # what is committed is answered as such
-            logger.exception("study %s: its model could not be told of the last events", self.study_id)
-            self._start_anew()
+        except Exception:  # the commit stands, so its answers must be sent
+            logger.exception("study %s: the last events could not be sent to its model", self.study_id)
+            self._reset()
         return batch.finished, batch.parked
 
     def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether answers of a batch that writes nothing are of one moment of the study: what they were made of has not
-        changed since, or is a row alone that was just read."""
+        """Whether the answers of a batch without writes are consistent. They are if the study has not changed since it
+        was read, or if they rest only on a row that was just read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
 
-    def _store_figures(self, batch: Batch) -> bool:
-        """Commit figures that no request of the batch needs; whether that was possible. Where the database takes no
-        write, reads are answered all the same, if the study is still what the batch began from.
+    def _store_stats(self, batch: Batch) -> bool:
+        """Commit statistics that no request of the batch needs, and return whether they were stored. If the database
+        accepts no writes, reads are answered anyway, provided that the study has not changed.
 
         Raises:
-            Contention: the study has changed since it was last read.
+            Contention: the study has changed since it was read.
         """
         try:
             with self._dependencies.database.translating():
                 self._cached = batch.commit()
         except Unavailable:
-            self._cached, self._figures_since = None, time.monotonic()
+            self._cached, self._stats_since = None, time.monotonic()
             return False
-        self._figures_since = None
+        self._stats_since = None
         return True
 
     def _begin(self) -> CachedStudy:
-        """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
+        """The study, cached or read; directs the link to its incarnation."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -379,15 +378,15 @@ class Owner:
         return self._cached
 
     def _after_commit(self, batch: Batch) -> None:
-        """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
+        """Send the model the new events and, if requests are parked or results are new, the demand for points."""
         link, log = self._link, batch.draft.log
         if log:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
             self._dependencies.changes.notify(self.study_id, log[-1].seq, may_free=may_free)
-        link.logged(log)
+        link.note_events(log)
         link.prefetched = batch.prefetched
-        if link.figures is not None:
-            link.figures = batch.draft.study.model
+        if link.model_stats is not None:
+            link.model_stats = batch.draft.study.model
         demand = batch.point_demand
         if demand.count:
             self._last_demand = replace(demand, count=min(demand.count, MOST_PREFETCHED))
@@ -398,18 +397,20 @@ class Owner:
         if batch.parked or has_results:
             link.advance(demand.count, demand.fixed)
 
-    def _pass_on(self, asking: Asking) -> None:
+    def _pass_on(self, pending: PendingQuestion) -> None:
         try:
             study = self._begin().study
         except Exception as error:
-            self._give(asking, None, error)
+            self._give(pending, None, error)
             return
-        self._link.ask(asking.number, asking.question, asking.arguments, lambda reply: self._give(asking, study, reply))
+        self._link.ask(
+            pending.number, pending.question, pending.arguments, lambda reply: self._give(pending, study, reply)
+        )
 
-    def _give(self, asking: Asking, study: StudyRow | None, reply: Any) -> None:
+    def _give(self, pending: PendingQuestion, study: StudyRow | None, reply: Any) -> None:
         with self._guard:
-            self._unanswered.discard(asking.number)
-        asking.receive(study, reply)
+            self._unanswered.discard(pending.number)
+        pending.receive(study, reply)
 
     def _receive(self, reply: Reply) -> None:
         if isinstance(reply, Superseded):
@@ -418,13 +419,13 @@ class Owner:
             self._replies.append(reply)
         if self._awaits_model:
             self._dependencies.scheduler.ready(self.study_id)
-        else:  # the next batch takes it in, whatever that is for
+        else:  # the next batch reads it anyway
             self._wake_soon()
 
     def _wake_soon(self) -> None:
         if not self._is_woken_soon:
             self._is_woken_soon = True
-            self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
+            self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + STATS_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:
         if waiting.future.done():

@@ -1,4 +1,4 @@
-"""Points as users give them: checked, and in the one form that is stored."""
+"""Check points given by users, and convert them to the stored form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
-CHOSEN = "is no context parameter of this study; to choose its value for one request, give it as fixed"
+CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
@@ -43,23 +43,23 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
 
 
 def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """As ``checked_point``, for a point that has to satisfy the constraints of the study, with shares that are of its
-    mixtures.
+    """As ``checked_point``, for a point that must also satisfy the study's constraints and mixtures.
 
     Raises:
-        Invalid: also if it does not.
+        Invalid: also for a violated constraint or mixture.
     """
     point = checked_point(space, parameters, pointer)
-    faults = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
-    for index, fault in space.unmixed(point).items():
-        faults.append(FieldError(pointer, f"{_shares(space, index)} {fault}", "mixture_violated"))
-    if faults:
-        raise Invalid(faults)
+    errors = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
+    for index, problem in space.unmixed(point).items():
+        errors.append(FieldError(pointer, f"{_shares(space, index)} {problem}", "mixture_violated"))
+    if errors:
+        raise Invalid(errors)
     return point
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """Values that some parameters are to have, as ``checked_point`` has them, without those that never vary.
+    """Fixed values, converted as by ``checked_point``, without parameters that never vary and with shares that follow
+    from the others.
 
     Args:
         space: of the study.
@@ -77,28 +77,28 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
-    """By name the shares that those that are fixed leave to the only other one of their mixture.
+    """Name -> the share that the fixed ones determine, for each mixture with only one free component.
 
     Raises:
-        Invalid: they leave it no share.
+        Invalid: the fixed shares leave no share for it.
     """
-    found, faults = {}, []
+    found, errors = {}, []
     for index, mixture in enumerate(space.mixtures):
         others = [name for name in mixture.names if name not in fixed]
         if len(others) != 1:
             continue
         left = simplex(space, mixture, fixed)
         if left.is_empty:
-            faults.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
+            errors.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
             continue
         found[others[0]] = left.exact(left.projected(np.zeros((1, len(mixture.names))))[0])[others[0]]
-    if faults:
-        raise Invalid(faults)
+    if errors:
+        raise Invalid(errors)
     return found
 
 
 def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The values of the context parameters, as ``checked_point`` has them.
+    """The values of all context parameters, converted as by ``checked_point``.
 
     Args:
         space: of the study.
@@ -106,7 +106,7 @@ def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> d
         pointer: JSON pointer to them in the request.
 
     Raises:
-        Invalid: one error per parameter that is missing, out of range, unknown, or no context.
+        Invalid: one error per parameter that is missing, out of range, unknown, or not a context parameter.
     """
     problems = {name: CHOSEN for name in context if name in space.names - space.context}
     problems |= space.problems({name: value for name, value in context.items() if name not in problems}, partial=True)
@@ -133,7 +133,7 @@ def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> N
 
 
 def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> None:
-    """Refuse a row of a catalogue that was withdrawn.
+    """Refuse a withdrawn row of a catalogue.
 
     Args:
         space: of the study.
@@ -156,7 +156,7 @@ def check_slice(within: Slice, pointer: str) -> None:
         pointer: JSON pointer to the fixed values in the request.
 
     Raises:
-        Invalid: none is found.
+        Invalid: no feasible point was found.
     """
     if within.feasible is not None:
         empty = [index for index, each in enumerate(within.feasible.mixtures) if each.is_empty]
@@ -194,8 +194,8 @@ def _satisfies(space: Space, index: int) -> str:
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
-    faults = [
+    errors = [
         FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
         for name, sentence in islice(problems.items(), MOST_ERRORS)
     ]
-    return Invalid(faults, len(problems) - len(faults))
+    return Invalid(errors, len(problems) - len(errors))

@@ -1,4 +1,4 @@
-"""Rows as views."""
+"""Convert rows to views."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, Stu
 
 
 def trial(row: TrialRow) -> Trial:
-    """A row as its view."""
+    """The view of a trial."""
     cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
     return Trial(
         number=row.number,
@@ -58,28 +58,28 @@ def trial(row: TrialRow) -> Trial:
 
 
 def observation(row: ObservationRow, space: Space) -> Observation:
-    """A row as its view, in a study with this space."""
+    """The view of an observation in a study with this space."""
     found = Observation.model_validate(row, from_attributes=True)
     return found.model_copy(update={"outside": True}) if space.present(row.parameters) is None else found
 
 
 def report_line(row: ReportRow) -> ReportLine:
-    """A row as a line of an export."""
+    """The line of a report in an export."""
     return ReportLine.model_validate(row, from_attributes=True)
 
 
 def curve_point(row: ReportRow) -> CurvePoint:
-    """A row as its view."""
+    """The view of a report."""
     return CurvePoint.model_validate(row, from_attributes=True)
 
 
 def prediction(expected: Expected) -> Prediction:
-    """A prediction of a model as its view."""
+    """The view of a model's prediction."""
     return Prediction.model_validate(expected.as_json())
 
 
 def recommended(found: Recommended) -> ModelRecommendation:
-    """The point that a model recommends, as its view."""
+    """The view of the point that a model recommends."""
     of_metrics = {} if found.expected is None else found.expected.as_json()
     return ModelRecommendation(
         parameters=found.parameters,
@@ -92,37 +92,37 @@ def recommended(found: Recommended) -> ModelRecommendation:
 
 
 def best(study: StudyRow) -> Best | None:
-    """The best result of a study."""
+    """The view of a study's best result."""
     return None if study.best is None else Best(**study.best)
 
 
 def counts(study: StudyRow) -> Counts:
-    """Of a study."""
+    """The view of a study's counts."""
     return Counts.model_validate(study, from_attributes=True)
 
 
 def event(row: EventRow) -> Event:
-    """A row as its view."""
+    """The view of an event."""
     return Event.model_validate(row, from_attributes=True)
 
 
 def event_in_brief(row: EventRow) -> Event:
-    """As ``event``, with the beginning of each table of a catalogue: the whole is in exports."""
+    """As ``event``, but with only the first rows of each catalogue; exports have them in full."""
     return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
 
 
 def model_summary(row: StudyRow) -> ModelSummary:
-    """How a study's model stands."""
-    figures = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
+    """The view of a study's model."""
+    stats = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
     status: Literal["empty", "ok", "degraded"] = "empty" if row.model is None else "ok"
     return ModelSummary(
         status="degraded" if row.model_error else status,
         error=row.model_error,
         reason=_no_gap(row),
-        leaves=figures["leaves"],
-        depth=figures["depth"],
-        dictionary=figures["dictionary"],
-        effective_dimension=figures["effective_dimension"],
+        leaves=stats["leaves"],
+        depth=stats["depth"],
+        dictionary=stats["dictionary"],
+        effective_dimension=stats["effective_dimension"],
     )
 
 
@@ -143,7 +143,7 @@ def _no_gap(row: StudyRow) -> NoGap | None:
 
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:
-    """A study in full, from its row and its summary."""
+    """The full view of a study, from its row and its summary."""
     return Study(
         **dict(summary),
         objectives=definition.objectives,

@@ -1,4 +1,4 @@
-"""The study as its log says: stored events, applied one after the other, and where they contradict each other."""
+"""Replay: apply the stored events of a study in order, and note where they contradict each other."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from adabkb_service.study.transitions import apply, begin
 
 @dataclass
 class ReplayState:
-    """All rows of a study, in memory, as its log says."""
+    """All rows of a study in memory, as derived from its log."""
 
     study: StudyRow
     trials: dict[int, TrialRow] = field(default_factory=dict)
-    """By number; the ends of leases are not known."""
+    """By number; without lease ends, which the log does not hold."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
     """By seq."""
     reports: dict[tuple[int, int, int], ReportRow] = field(default_factory=dict)
     """By trial, attempt and step."""
     first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    """The definition of the study when a "trial" or an "observation" of this number was new."""
-    faults: list[str] = field(default_factory=list)
-    """How events contradict those before them."""
+    """The definition when a "trial" or an "observation" with this number was added."""
+    contradictions: list[str] = field(default_factory=list)
+    """Contradictions between an event and those before it."""
 
     def trial(self, number: int) -> TrialRow:
         """As in ``Rows``."""
@@ -74,45 +74,45 @@ class ReplayState:
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials of the present space without a result: those that may still get one, and those that
+        """Numbers of the trials inside the current space without a result: those that may still get one, and those that
         failed."""
         space = definition_of(self.study.definition).space()
-        told = {row.trial for row in self.observations.values()}
-        told |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
-        unknown = [trial for trial in self.trials.values() if trial.number not in told]
+        with_result = {row.trial for row in self.observations.values()}
+        with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
+        unknown = [trial for trial in self.trials.values() if trial.number not in with_result]
         without = [trial for trial in unknown if space.present(trial.parameters) is not None]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
 
 
 def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
-    """A study from its log; contradictions are noted in ``faults``, and such an event changes nothing.
+    """Replay a log. Contradictions between events are collected; an event that cannot be applied changes nothing.
 
     Raises:
-        ValueError: the log does not begin with a ``created`` event that can be read.
+        ValueError: the log does not begin with a readable ``created`` event.
     """
     first = next(iter(log), None)
     if first is None or first.kind != "created" or first.seq != 1:
         raise ValueError("the log does not begin with the creation of the study")
     try:
-        logged = ReplayState(begin(study_id, first))
+        state = ReplayState(begin(study_id, first))
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
     for event in list(log)[1:]:
-        logged.faults.extend(_contradictions(logged, event))
+        state.contradictions.extend(_contradictions(state, event))
         try:
-            apply(logged, event)
+            apply(state, event)
         except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
-            fault = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
-            logged.faults.append(fault)
-            logged.study = replace(logged.study, study_seq=event.seq)
-    return logged
+            problem = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
+            state.contradictions.append(problem)
+            state.study = replace(state.study, study_seq=event.seq)
+    return state
 
 
-def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
-    """What an event says that cannot be so after the events before it."""
-    study, payload = logged.study, event.payload
+def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
+    """How an event contradicts those before it."""
+    study, payload = state.study, event.payload
     if event.seq != study.study_seq + 1:
         yield f"event {event.seq} follows event {study.study_seq}"
     if event.kind in ("suggested", "queued"):
@@ -122,7 +122,7 @@ def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
-    trial = logged.trials.get(event.trial or 0)
+    trial = state.trials.get(event.trial or 0)
     if trial is None:
         return
     if event.kind == "leased" and not payload.get("renewed"):
@@ -135,10 +135,11 @@ def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state != "failed":
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
-    if event.kind == "annotated" and (fault := _fault_of(trial, payload.get("attributes"))):
-        yield f"event {event.seq} gives trial {trial.number} attributes that {fault}"
+    if event.kind == "annotated" and (problem := _attribute_problem(trial, payload.get("attributes"))):
+        yield f"event {event.seq} gives trial {trial.number} attributes that {problem}"
 
 
-def _fault_of(trial: TrialRow, changes: object) -> str | None:
-    """What is wrong with a trial's attributes after changes; ``apply`` finds changes that are no object."""
+def _attribute_problem(trial: TrialRow, changes: object) -> str | None:
+    """The error in a trial's attributes after these changes, or None; ``apply`` rejects changes that are not an
+    object."""
     return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None

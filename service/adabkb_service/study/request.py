@@ -1,4 +1,4 @@
-"""A request that changes a study: what the operations make, and what the owner of the study performs."""
+"""A request that changes a study: built by the operations, performed by the owner of the study."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from adabkb_service.study.draft import Draft
 Answer = TypeVar("Answer", bound=BaseModel)
 
 Disposition = Literal["stored", "late", "repeated"]
-"""Of a result: stored while its attempt held the trial, stored although it did not any more, or known already."""
+"""Of a result: stored while its attempt held the trial, stored after that, or known already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An Idempotency-Key and what it was sent with."""
+    """An Idempotency-Key and the request it belongs to."""
 
     scope: str
-    """The study of the path, whose deletion forgets the key; "" where a study is created."""
+    """The study, whose deletion also deletes the key; "" for the creation of a study."""
     key: str
     fingerprint: str
-    """Of method, path and body."""
+    """Hash of method, path and body."""
     user: str | None = None
-    """Who sent it: keys of different users have nothing to do with each other. None without tokens."""
+    """The sender; users have separate keys. None if authentication is disabled."""
 
     @property
     def name(self) -> str:
-        """Under which it is stored."""
+        """The key of the stored row."""
         if self.user is None:
             return self.key
         return hashlib.sha256(f"{self.user}\n{self.key}".encode()).hexdigest()
@@ -47,21 +47,21 @@ class Key:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
-    """An answer, and how it came about."""
+    """An answer and its status."""
 
     view: Answer
     created: bool = False
-    """Whether something new exists now."""
+    """Whether the request created something."""
     replayed: bool = False
-    """Whether it is the stored answer of an earlier request."""
+    """Whether this is the stored answer of an earlier request."""
     is_kept: bool = True
-    """Whether it is stored under the key of the request."""
+    """Whether the answer is stored under the request's key."""
     dispositions: Sequence[Disposition] = ()
-    """What became of the results that the request told."""
+    """The disposition of each result in the request."""
 
     @cached_property
     def json(self) -> str:
-        """The answer as it is sent and stored, rendered once."""
+        """The answer as sent and stored; rendered once."""
         return self.view.model_dump_json()
 
 
@@ -70,11 +70,11 @@ Points = Sequence[Proposal]
 
 @dataclass(frozen=True, slots=True)
 class PointDemand:
-    """New points that the model has to decide on."""
+    """New points that the model must decide on."""
 
     count: int = 0
     fixed: dict[str, Any] | None = None
-    """Values that some parameters are to have, in the form that is stored."""
+    """Fixed values, in stored form."""
 
 
 def no_demand(_: Draft) -> PointDemand:
@@ -83,36 +83,35 @@ def no_demand(_: Draft) -> PointDemand:
 
 
 def nothing(_: Draft) -> None:
-    """For requests that need nothing to be done first."""
+    """For requests without a first step."""
 
 
 @dataclass(frozen=True)
 class Request(Generic[Answer]):
-    """Something to be done to one study, in one transaction with whatever else is done to it at the time."""
+    """A change of one study, performed in one transaction with the rest of its batch."""
 
     study_id: str
     answer: type[Answer]
     perform: Callable[[Draft, Points], Outcome[Answer]]
-    """Changes the draft, or raises what the request is refused with. It may be called again, on another draft."""
+    """Changes the draft, or raises the refusal. May be called again on another draft."""
     key: Key | None = None
     point_demand: Callable[[Draft], PointDemand] = field(default=no_demand)
-    """The new points that the model has to decide on first, for a study in this state; or it raises what the request
-    is refused with."""
+    """The new points needed for the study in this state; may raise the refusal."""
     first: Callable[[Draft], None] = field(default=nothing)
     """Changes the draft before points are counted."""
     follows_model: bool = False
-    """Whether it waits a moment for the model to fold the last results."""
-    stores_figures: bool = False
-    """Whether the figures of the model are to be stored now, and not when something else is written."""
+    """Whether the request waits briefly for the model to fold the latest results."""
+    stores_model_stats: bool = False
+    """Whether the model's statistics are stored now rather than with the next write."""
     spend: Callable[[Usage], Callable[[], None]] | None = None
-    """Called with what the request adds, or not at all if that is nothing but results of trials. It may refuse. What it
-    returns is called if the addition is not committed."""
+    """Called with what the request adds, unless it adds only results of trials. May refuse. Returns a function that
+    undoes the spending if the batch is not committed."""
     invalidates_decisions: bool = False
-    """Whether it usually adds an event that affects the model, which makes decisions under way useless."""
+    """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
 
 
 def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
-    """The stored answer, or None for a new key (or none at all).
+    """The stored answer, or None for a new or missing key.
 
     Raises:
         IdempotencyKeyReused: the key was stored with another request.
@@ -126,7 +125,7 @@ def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Out
 
 
 def kept(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
-    """An answer as it is stored; it lasts no longer than the study."""
+    """The row of an answer; it is deleted with the study."""
     created = "true" if outcome.created else "false"
     stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')
     return KeyRow(key.scope, key.name, study_id, key.fingerprint, stored, now)

@@ -1,4 +1,4 @@
-"""What a finished request adds to metrics and traces: how long its parts took, and what became of it."""
+"""Metrics and traces of a finished request: the durations of its phases and its outcome."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OPERATIONS: dict[type[BaseModel], str] = {
     ObservedBatch: "observe",
     Reported: "report",
 }
-"""By what they answer; the others are one kind."""
+"""Request types counted separately, by answer type; the others share one label."""
 
 
 def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) -> None:
-    """Add a request that has its outcome, or was refused, to the metrics and to its trace."""
+    """Add a finished or refused request to the metrics and to its trace."""
     metrics, found = dependencies.metrics, _phases(waiting)
     operation = OPERATIONS.get(waiting.request.answer, "other")
     for phase, (began, ended) in found.items():
@@ -43,7 +43,7 @@ def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) ->
 
 
 def _phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
-    """When the parts of a request began and ended, by ``time.monotonic``."""
+    """Phase -> when it began and ended, by ``time.monotonic``."""
     if waiting.taken is None:
         return {}
     found = {"queue": (waiting.since, waiting.taken)}

@@ -1,4 +1,4 @@
-"""Which study is served next: each by one thread at a time, all in turn, so that none holds up the others."""
+"""Round-robin scheduling of studies: one thread at a time serves a study, and no study blocks the others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FAILED_SECONDS = 1.0
-"""After which a study is served again, if it could not be."""
-LOOK_SECONDS = 0.2
-"""How often a caller that waits without threads looks for alarms."""
+RETRY_SECONDS = 1.0
+"""Delay before a study is served again after an error."""
+POLL_SECONDS = 0.2
+"""Interval at which a caller that does the work itself checks for alarms."""
 
 
 class Scheduler:
-    """Calls ``serve`` with the ids of studies that have something to do.
+    """Calls ``serve`` with the ids of studies that have work to do.
 
-    With threads of its own it goes on by itself, as in a server. Without, the caller that waits for something does the
-    work meanwhile (``wait_for``), as in a command or a test.
+    With threads, as in a server, it runs in the background. Without, as in a command or a test, the caller
+    of ``wait_for`` does the work.
     """
 
     def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
@@ -42,8 +42,8 @@ class Scheduler:
         ]
 
     @property
-    def in_line(self) -> int:
-        """Studies that wait for a thread."""
+    def queue_length(self) -> int:
+        """Number of studies that wait for a thread."""
         return len(self._ready)
 
     def open(self) -> None:
@@ -52,12 +52,12 @@ class Scheduler:
             thread.start()
 
     def ready(self, study_id: str) -> None:
-        """The study has something to do now."""
+        """Schedule a study now."""
         with self._changed:
             self._queue(study_id)
 
     def ready_at(self, study_id: str, moment: float) -> None:
-        """The study will have something to do then, by ``time.monotonic``."""
+        """Schedule a study at a moment of ``time.monotonic``."""
         with self._changed:
             is_next = not self._alarms or moment < self._alarms[0][0]
             heapq.heappush(self._alarms, (moment, study_id))
@@ -65,11 +65,11 @@ class Scheduler:
                 self._changed.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
-        """The result of a future that a batch gives; where there are no threads, do all the work that is ready.
+        """The result of a batch's future; without threads, performs all scheduled work until then.
 
         Raises:
-            TimeoutError: there is none after so many seconds.
-            Exception: what the future raises.
+            TimeoutError: no result after ``seconds``.
+            Exception: raised by the future.
         """
         deadline = time.monotonic() + seconds
         if not self._threads:
@@ -77,13 +77,13 @@ class Scheduler:
         return future.result(None if math.isinf(seconds) else max(deadline - time.monotonic(), 0.0))
 
     def done(self) -> None:
-        """A future has its result: wake the callers that wait for it without threads."""
+        """Wake callers that wait without threads, since a future has its result."""
         if not self._threads:
             with self._changed:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """End the threads; what is ready is left undone."""
+        """End the threads; scheduled work is not done."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -91,14 +91,14 @@ class Scheduler:
             thread.join()
 
     def work_until(self, is_done: Callable[[], bool], deadline: float = math.inf) -> None:
-        """Do the work that is ready, all of it, until something is done: what happens where there are no threads."""
+        """Perform all scheduled work until ``is_done`` or the deadline, for use without threads."""
         while True:
             with self._changed:
                 study_id = self._next()
                 if study_id is None:
                     if is_done() or time.monotonic() > deadline:
                         return
-                    self._changed.wait(LOOK_SECONDS)
+                    self._changed.wait(POLL_SECONDS)
             if study_id is not None:
                 self._serve_one(study_id)
 
@@ -106,8 +106,8 @@ class Scheduler:
         while not self._closed:
             try:
                 self._serve_all()
-            except Exception:  # as where there is no memory to log another one; the thread must go on
-                time.sleep(FAILED_SECONDS)
+            except Exception:  # such as too little memory to log another exception; the thread must survive
+                time.sleep(RETRY_SECONDS)
 
     def _serve_all(self) -> None:
         while True:
@@ -124,16 +124,16 @@ class Scheduler:
         try:
             self._serve(study_id)
         except Exception:
-            self.ready_at(study_id, time.monotonic() + FAILED_SECONDS)
+            self.ready_at(study_id, time.monotonic() + RETRY_SECONDS)
             logger.exception("study %s: a batch failed; trying again", study_id)
         finally:
             with self._changed:
                 self._served.discard(study_id)
                 if study_id in self._queued:
-                    self._put_in_line(study_id)
+                    self._append(study_id)
 
     def _next(self) -> str | None:
-        """The first study that is ready and that no thread serves; it is served from now on."""
+        """Take the first scheduled study that no thread serves."""
         now = time.monotonic()
         while self._alarms and self._alarms[0][0] <= now:
             self._queue(heapq.heappop(self._alarms)[1])
@@ -145,13 +145,13 @@ class Scheduler:
         return study_id
 
     def _queue(self, study_id: str) -> None:
-        """Queue a study, once. While a thread serves it, that thread queues it again afterwards."""
+        """Queue a study unless it is queued. If a thread serves it, that thread queues it again afterwards."""
         if study_id not in self._queued:
             self._queued.add(study_id)
             if study_id not in self._served:
-                self._put_in_line(study_id)
+                self._append(study_id)
 
-    def _put_in_line(self, study_id: str) -> None:
+    def _append(self, study_id: str) -> None:
         self._ready.append(study_id)
         self._changed.notify()
 

@@ -1,9 +1,9 @@
-"""The transition function: what each event of the log does to the rows of its study.
+"""The transition function: how each event of the log changes the rows of its study.
 
-Everything that changes a study is an event, and ``apply`` is the only code that turns an event into rows. Live requests
-apply the events that they cause to a ``Draft``. Stored events are applied to a ``ReplayState``, by replay,
-``adabkb data doctor``, ``adabkb data import`` and ``/why``. The log does not hold when leases end (heartbeats are no
-events), nor what the model has computed; the study's state follows from its row.
+Every change of a study is an event, and only ``apply`` turns an event into rows. Live requests apply their events to
+a ``Draft``. Replay, ``adabkb data doctor``, ``adabkb data import`` and ``/why`` apply stored events to a
+``ReplayState``. The log holds neither lease ends (heartbeats are not events) nor the model's statistics; the study's
+state follows from its row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.study.best import as_best, counting, has_several_objectives,
 
 
 class Rows(Protocol):
-    """The rows of one study, to be read and replaced."""
+    """Read and replace the rows of one study."""
 
     study: StudyRow
 
@@ -31,7 +31,7 @@ class Rows(Protocol):
         """A trial.
 
         Raises:
-            TrialNotFound: there is none.
+            TrialNotFound: the trial does not exist.
         """
 
     def put_trial(self, row: TrialRow) -> None:
@@ -41,7 +41,7 @@ class Rows(Protocol):
         """An observation.
 
         Raises:
-            ObservationNotFound: there is none.
+            ObservationNotFound: the observation does not exist.
         """
 
     def put_observation(self, row: ObservationRow) -> None:
@@ -54,10 +54,10 @@ class Rows(Protocol):
         """Add a report."""
 
     def best_observation(self) -> ObservationRow | None:
-        """The best observation that is not excluded, the first one if several are equal."""
+        """The best observation that is not excluded, the first one in a tie."""
 
     def counting_after(self, seq: int) -> int:
-        """How many observations with a larger number than this are not excluded."""
+        """How many observations after this number are not excluded."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
@@ -66,7 +66,7 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     parsed = definition_of(definition)
     values = parsed.model_dump(mode="json")
     limits = {name: values[name] for name in CHANGEABLE}
-    if parsed.cost_budget is not None:  # which is no number of trials
+    if parsed.cost_budget is not None:  # a cost, not a number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
     return replace(row, study_seq=event.seq, log_bytes=_size(event))
@@ -84,7 +84,7 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
-"""Columns of an observation that a correction may change; only studies with metrics have those of metrics."""
+"""Columns of an observation that a correction may change; those of metrics only in studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
 FIRST_FIGURES: Mapping[str, Any] = {
@@ -92,7 +92,7 @@ FIRST_FIGURES: Mapping[str, Any] = {
     "effective_dimension": 0.0, "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0,
     "stopped": False, "exhausted": False,
 }  # fmt: skip
-"""Of a model of an edited space, until it has been built: those of the space before are of no use."""
+"""The model's statistics after an edit of the space, which makes the previous ones obsolete."""
 
 
 def _unchanged(_: Rows, __: EventRow) -> Columns:
@@ -146,7 +146,7 @@ def _queued(rows: Rows, event: EventRow) -> Columns:
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
     trial, payload = _trial(rows, event), event.payload
-    if payload["renewed"]:  # a heartbeat has revived an expired lease, so that expiration does not count
+    if payload["renewed"]:  # a heartbeat revived an expired lease, so its expiry does not count as an attempt
         return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
     begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
     return _moved(rows, trial, state="active", **begun)
@@ -210,11 +210,11 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         trial=event.trial,
         attempt=payload["attempt"],
         parameters=payload["parameters"],
-        value=payload.get("value"),  # results of several objectives have neither
+        value=payload.get("value"),  # neither is present with several objectives
         std_error=payload.get("std_error"),
         excluded=False,
         observed_at=event.created_at,
-        metrics=payload.get("metrics"),  # studies without metrics have neither
+        metrics=payload.get("metrics"),  # neither is present without metrics
         std_errors=payload.get("std_errors"),
     )
     rows.put_observation(row)
@@ -225,10 +225,10 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
     if trial.state == "completed":  # a replicate
         return changed
-    if trial.state == "stopped":  # by a rule that takes the last report for the result
+    if trial.state == "stopped":  # an early-stopping rule that takes the last report as the result
         return {**changed, **_moved(rows, trial, value=row.value)}
-    told = {"value": row.value, "metrics": row.metrics}
-    finished = {"state": "completed", **told, "reason": None, "finished_at": event.created_at}
+    outcome = {"value": row.value, "metrics": row.metrics}
+    finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 
 
@@ -248,7 +248,7 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
 
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
-    rows.study = replace(rows.study, definition=definition)  # which says what counts
+    rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
     return {**_recounted(rows), "model": {**FIRST_FIGURES, "rests_on": event.seq}}
 
 
@@ -266,7 +266,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "paused": _paused,
     "resumed": _resumed,
     "updated": _updated,
-    "completed": _unchanged,  # the state is derived from the row, by lifecycle.update_state
+    "completed": _unchanged,  # ``lifecycle.update_state`` derives the state from the row
     "corrected": _corrected,
     "model_failed": _model_failed,
     "model_recovered": _model_recovered,
@@ -277,7 +277,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
 
 
 def _size(event: EventRow) -> int:
-    """Bytes of the payload, as it is stored."""
+    """Size of the stored payload in bytes."""
     return len(json.dumps(event.payload))
 
 
@@ -301,8 +301,7 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
 
 
 def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
-    """The columns of a study that a new observation changes: none, if it does not count, or there are several
-    objectives."""
+    """The study's columns that a new observation changes; none if it does not count or there are several objectives."""
     if has_several_objectives(study) or not counting(study)(row):
         return {}
     changed: Columns = {"results_since_best": study.results_since_best + 1}
@@ -313,7 +312,7 @@ def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
 
 
 def _recounted(rows: Rows) -> Columns:
-    """The best result and how long ago it came, by all observations."""
+    """The best result and the number of results since, computed from all observations."""
     if has_several_objectives(rows.study):
         return {}
     best = rows.best_observation()

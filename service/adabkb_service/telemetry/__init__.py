@@ -1,1 +1,1 @@
-"""What the server tells about itself: metrics, lines of the log, traces."""
+"""Metrics, logs and traces of the server."""

@@ -1,4 +1,4 @@
-"""The lines of the log: when, what, and of which request it is. As text for people, or as JSON, one document a line."""
+"""Log records with time, message and request: as text, or as one JSON document per line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from adabkb_service.errors import masked
 Form = Literal["text", "json"]
 
 FACTS: ContextVar[dict[str, Any]] = ContextVar("facts")
-"""What is known of the request under way: its id, its sender's address and user, the study, the trial."""
+"""Facts about the current request: its id, address, user, study and trial."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PLAIN = re.compile(r"[\w.:@,/+-]+")
 
 
 def note(**facts: Any) -> None:
-    """Let the lines about this request have these facts from now on; None is none."""
+    """Add facts to all further log records of this request; None removes a fact."""
     known = FACTS.get(None)
     if known is not None:
         known.update({name: value for name, value in facts.items() if value is not None})
@@ -32,8 +32,8 @@ def configure(form: Form, *, access: bool) -> None:
     """Write the log of this process to stderr.
 
     Args:
-        form: of the lines.
-        access: whether each request has a line.
+        form: format of the lines.
+        access: whether to log every request.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
@@ -42,10 +42,10 @@ def configure(form: Form, *, access: bool) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON document a line."""
+    """Formats a record as one JSON document per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """As logging calls it."""
+        """Override of ``logging.Formatter.format``."""
         line = {
             "time": _time(record),
             "level": record.levelname,
@@ -60,10 +60,10 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """A line to read. Text that users sent cannot look like a line of its own."""
+    """Formats a record as a readable line; text from users cannot forge another line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """As logging calls it."""
+        """Override of ``logging.Formatter.format``."""
         facts = " ".join(f"{name}={_shown(value)}" for name, value in FACTS.get({}).items())
         line = f"{_time(record)} {record.levelname} {record.name}: {_on_one_line(record.getMessage())} {facts}".rstrip()
         if record.exc_info:

@@ -1,4 +1,4 @@
-"""Metrics of this server with those of its model workers, which nobody else can ask for them."""
+"""Merge the metrics of this server with those of its model workers, which cannot be scraped directly."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 LABEL = "model_worker"
-"""Of each metric of a model worker: its name."""
+"""Label with the model worker's name on each of its metrics."""
 OF_SERVERS = ("adabkb_servers", "adabkb_model_workers")
-"""What each server says for all."""
+"""Metrics that each server reports for the whole deployment."""
 
 
 class Merged(Collector):
-    """A registry's metrics, and ``adabkb_*`` of model workers in the same families.
+    """A registry's metrics, with the ``adabkb_*`` metrics of model workers in the same families.
 
     Args:
-        own: of this server.
-        workers: what each model worker says, by its name.
+        own: registry of this server.
+        workers: metrics of each model worker in text format, by name.
     """
 
     def __init__(self, own: CollectorRegistry, workers: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class Merged(Collector):
         self._workers = workers
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client calls it."""
+        """Override of ``Collector.collect``."""
         families = {family.name: family for family in self._own.collect()}
         for worker, text in self._workers.items():
             for family in text_string_to_metric_families(text):

@@ -1,4 +1,4 @@
-"""What the service counts and times, as Prometheus metrics in a registry of its own."""
+"""The service's Prometheus metrics, in a separate registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram
 from adabkb_service.storage.rows import EventRow
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Bounds of the buckets: most requests take some milliseconds, and a request waits ten seconds at most."""
+"""Upper bounds of the histogram buckets: most requests take some milliseconds, and wait 10 s at most."""
 
 
 class Metrics:
@@ -24,28 +24,25 @@ class Metrics:
         self._request_seconds = self._histogram("http_request_seconds", "Time to answer a request.", "method", "route")
         self._phase_seconds = self._histogram(
             "phase_seconds",
-            "Parts of the time of a request: queue (it waits for its turn), decide (it waits for the model to decide "
-            "on points) and commit (the transaction). After the answer to an observe, learn: the model takes in the "
-            "results.",
+            "Phases of a request: queue (waiting for its batch), decide (waiting for the model to decide on points) "
+            "and commit (the transaction). After the answer to an observe, learn: the model folds the results.",
             "operation",
             "phase",
         )
         self.suggest_seconds = self._histogram(
-            "suggest_seconds", "Time of a suggest, all retries included, without what Prefer: wait= lets it wait."
+            "suggest_seconds", "Time of a suggest, including retries but not the wait of Prefer: wait=."
         )
-        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from its arrival to its answer.")
-        self.leases_expired = self._counter("leases_expired", "Leases that ran out.")
+        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to answer.")
+        self.leases_expired = self._counter("leases_expired", "Leases that expired.")
         self.observations = self._counter("observations", "Results stored.", "status")
         self.late_results = self._counter(
-            "late_results", "Results stored after their lease had run out or another attempt had begun."
+            "late_results", "Results stored after their lease had expired or another attempt had begun."
         )
-        self.repeated_results = self._counter(
-            "repeated_results", "Results that were stored already, so that nothing changed."
-        )
+        self.repeated_results = self._counter("repeated_results", "Results that were stored already.")
         self.degraded_answers = self._counter(
-            "degraded_answers", "Answers to suggest while the model could not decide in time or follow the log."
+            "degraded_answers", "Answers to suggest while the model could not decide in time or fold the log."
         )
-        # To look up a metric by its labels takes longer than to add to it.
+        # Looking up a metric by its labels takes longer than incrementing it.
         self._request = cache(self._requests.labels)
         self._request_time = cache(self._request_seconds.labels)
         self._phase = cache(self._phase_seconds.labels)
@@ -56,11 +53,11 @@ class Metrics:
         self._request_time(method, route).observe(seconds)
 
     def phase(self, operation: str, phase: str, seconds: float) -> None:
-        """Time a part of an operation."""
+        """Record the duration of a phase of an operation."""
         self._phase(operation, phase).observe(seconds)
 
     def count(self, log: Iterable[EventRow]) -> None:
-        """Count events that were committed."""
+        """Count committed events."""
         for event in log:
             if event.kind == "observed":
                 self.observations.labels("completed").inc()

@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry, if there is a collector for them: a span for each request and for each of its parts.
+"""OpenTelemetry traces, if a collector is configured: a span for each request and for each of its phases.
 
-A request's trace goes on from that of its client (``traceparent``, W3C Trace Context), through the thread that works on
-the study, to the transaction that commits it.
+A request's trace continues that of its client (``traceparent``, W3C Trace Context), through the thread that serves the
+study, to the transaction that commits it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HEADERS = (b"traceparent", b"tracestate")
 
 
 class Traces:
-    """What makes spans, and sends them away.
+    """Creates and exports spans.
 
     Args:
         provider: of OpenTelemetry's SDK.
@@ -37,18 +37,18 @@ class Traces:
 
     @contextmanager
     def request(self, method: str, headers: list[tuple[bytes, bytes]]) -> Iterator[Span]:
-        """The span of a request, below the one that its headers name; what happens in the block belongs to it."""
+        """The span of a request, as a child of the span in its headers; active within the block."""
         carrier = {name.decode(): value.decode("latin-1") for name, value in headers if name in HEADERS}
         parent = self._propagator.extract(carrier)
         with self._tracer.start_as_current_span(method, parent, self._server) as span:
             yield span
 
     def parts(self, phases: Mapping[str, tuple[float, float]], study_id: str) -> None:
-        """Spans of what is over, below the present one.
+        """Record spans of finished phases, as children of the current span.
 
         Args:
             phases: when each began and ended, by ``time.monotonic``.
-            study_id: of the study that they are about.
+            study_id: id of the study.
         """
         since_the_epoch = time.time() - time.monotonic()
         for name, (began, ended) in phases.items():
@@ -58,16 +58,16 @@ class Traces:
             span.end(_nanoseconds(ended + since_the_epoch))
 
     def close(self) -> None:
-        """Send what is not sent yet."""
+        """Export the remaining spans."""
         self._provider.shutdown()
 
 
 def to_collector(address: str) -> Traces:
-    """Traces that are sent to a collector by OTLP over HTTP. The variables ``OTEL_*`` apply to all else, such as
+    """Traces exported to a collector by OTLP over HTTP. The variables ``OTEL_*`` configure the rest, such as
     ``OTEL_TRACES_SAMPLER`` and ``OTEL_EXPORTER_OTLP_HEADERS``.
 
     Raises:
-        ValueError: what this needs is not installed.
+        ValueError: OpenTelemetry is not installed.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415

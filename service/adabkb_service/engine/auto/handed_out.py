@@ -47,7 +47,7 @@ class HandedOut:
     """(k, d) awaited."""
     failed: Array
     """(f, d) could not be evaluated."""
-    moved: Array
+    replaced: Array
     """(m, d) suggested points in whose place a worker evaluated another point."""
     plateaus: Plateaus
     """Of the results so far."""
@@ -55,17 +55,19 @@ class HandedOut:
     @cached_property
     def positions(self) -> Array:
         """All of them."""
-        return np.concatenate([self.pending, self.failed, self.moved])
+        return np.concatenate([self.pending, self.failed, self.replaced])
 
     def with_pending(self, point: Array) -> HandedOut:
         """With one more point, (d,), awaited."""
         return replace(self, pending=np.concatenate([self.pending, point[None]]))
 
 
-def handed_out(state: State, pending: Array, failed: Array | None, moved: Array | None) -> HandedOut:
+def handed_out(state: State, pending: Array, failed: Array | None, replaced: Array | None) -> HandedOut:
     """The points of a study, (k, d) each; None is no point."""
     none = np.zeros((0, state.problem.space.dimension))
-    return HandedOut(pending, none if failed is None else failed, none if moved is None else moved, plateaus(state))
+    return HandedOut(
+        pending, none if failed is None else failed, none if replaced is None else replaced, plateaus(state)
+    )
 
 
 def step_of(state: State, out: HandedOut) -> int:

@@ -88,7 +88,7 @@ Bools = NDArray[np.bool_]
 
 
 def suggestions(
-    state: State, pending: Array, failed: Array | None = None, moved: Array | None = None
+    state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
     """One point after the other, of the search or of a restart, until every point of a finite space is taken.
 
@@ -98,12 +98,12 @@ def suggestions(
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
         failed: (f, d) those that could not be evaluated.
-        moved: (m, d) suggested points in whose place a worker evaluated another point.
+        replaced: (m, d) suggested points in whose place a worker evaluated another point.
     """
     if state.problem.domain.has_catalogue:
-        yield from suggestions_within(state, state.problem.domain.whole, pending, failed, moved)
+        yield from suggestions_within(state, state.problem.domain.whole, pending, failed, replaced)
         return
-    out = handed_out(state, pending, failed, moved)
+    out = handed_out(state, pending, failed, replaced)
     search: SearchView | None = None
     restart: tuple[Restart, SearchView] | None = None
     while not exhausted(state, out.positions):
@@ -127,13 +127,13 @@ def suggestions(
 
 
 def suggestions_within(
-    state: State, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+    state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
     """As ``suggestions``, but of points of a slice: each is where the bound is largest there.
 
     No cell is cut for it, since the centroids of cells do not lie in the slice, and a stalled search does not restart.
     """
-    out = handed_out(state, pending, failed, moved)
+    out = handed_out(state, pending, failed, replaced)
     search = search_view(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
         again = _to_repeat(state, out, within)

@@ -1,1 +1,1 @@
-"""Constraints on parameters: their grammar, and what they say of points and of boxes."""
+"""Constraints on parameters: their grammar, and their evaluation at points and over boxes."""

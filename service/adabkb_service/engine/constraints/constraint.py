@@ -1,10 +1,10 @@
 """A constraint on the values of parameters: whether it holds at points, and whether it can hold in boxes.
 
-Numbers are those of Python's floating point. So ``holds`` says what Python says of the same expression, as far as every
-comparison in it has numbers on its sides: a result that is no number satisfies no comparison, nor its opposite.
+``holds`` uses Python's floating point, so it equals the value of the same Python expression if both sides of every
+comparison are numbers. If a side is undefined (NaN), neither the comparison nor its opposite holds.
 
 Source of the slack: G. E. Fainekos, G. J. Pappas, Robustness of temporal logic specifications for continuous-time
-signals, Theoretical Computer Science 410 (2009): the least of what all have to hold, the largest of what one has to.
+signals, Theoretical Computer Science 410 (2009): the minimum over conjunctions, the maximum over disjunctions.
 """
 
 from __future__ import annotations
@@ -29,47 +29,47 @@ from adabkb_service.engine.constraints.intervals import Interval
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Truth = tuple[Bools, Bools]
-"""Of boxes: where something may hold, and where it surely does."""
+"""Per box: whether something may hold there, and whether it surely does."""
 
 ROUNDING = 1e-9
-"""Of the magnitude of two bounds: what rounding may have added to either."""
+"""Relative to the magnitude of two bounds: possible rounding error of either."""
 
 
 class Column(Protocol):
-    """A parameter at many points."""
+    """A parameter at k points."""
 
     @property
     def numbers(self) -> Array:
-        """(k,) its values, if they are numbers."""
+        """(k,) its values, for numeric parameters."""
 
     def among(self, values: Sequence[Value]) -> Bools:
-        """(k,) where it has one of some values."""
+        """(k,) whether it has one of ``values``."""
 
 
 class Extent(Protocol):
-    """A parameter over many boxes."""
+    """A parameter over k boxes."""
 
     @property
     def hull(self) -> Interval:
-        """(k,) the least and the largest of its values, if they are numbers."""
+        """(k,) each: the smallest and the largest of its values, for numeric parameters."""
 
     def among(self, values: Sequence[Value]) -> Truth:
-        """(k,) each: whether it may have one of some values, and whether it surely has."""
+        """(k,) each: whether it may have one of ``values``, and whether it surely has."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Comparisons and what joins them, in the grammar of ``grammar``.
+    """Comparisons and memberships joined by and, or and not; see ``grammar``.
 
     Raises:
-        Fault: at the first use, if the text is not of the grammar.
+        ConstraintError: on first use, if the text does not match the grammar.
     """
 
     text: str
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The parameters it names, and the column of the first place of each."""
+        """Name of each parameter in the text -> column of its first occurrence."""
         found = dict(self.numbers)
         for each in self.memberships:
             column = self.column(each.offset)
@@ -78,7 +78,7 @@ class Constraint:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The parameters whose numbers it compares, and the column of the first place of each."""
+        """Name of each parameter used as a number -> column of its first occurrence."""
         found: dict[str, int] = {}
         for leaf in leaves(self._expression):
             for side in leaf.sides if isinstance(leaf, Comparison) else ():
@@ -88,7 +88,7 @@ class Constraint:
 
     @cached_property
     def memberships(self) -> list[Membership]:
-        """The parameters that it compares with values, and these values."""
+        """The comparisons of a parameter with values."""
         return [leaf for leaf in leaves(self._expression) if isinstance(leaf, Membership)]
 
     def column(self, offset: int) -> int:
@@ -96,7 +96,7 @@ class Constraint:
         return column_of(self.text, offset)
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Whether it holds at a point, given by name; parameters that it does not name may be there too."""
+        """Whether it holds at a point, given by name; further parameters are ignored."""
         found: bool = _evaluator(self.text, POINT)(point)
         return found
 
@@ -107,9 +107,9 @@ class Constraint:
         return found
 
     def slack(self, columns: Mapping[str, Column]) -> Array:
-        """(k,) by how much it holds at points given by name: the difference between the larger and the smaller side of
-        its comparisons, minus infinity where it is no number. Values that a parameter has or has not count as infinity.
-        Of several differences the least counts where all have to hold, and the largest where one has to."""
+        """(k,) slack at points given by name. The slack of a comparison is the larger side minus the smaller one as the
+        symbol has them, or minus infinity if undefined; that of a membership is plus or minus infinity. Conjunctions
+        take the minimum, disjunctions the maximum."""
         with np.errstate(all="ignore"):
             found: Array = _evaluator(self.text, SLACKS)(columns)
         return found
@@ -119,15 +119,15 @@ class Constraint:
         return self.compared(extents)[0]
 
     def compared(self, extents: Mapping[str, Extent]) -> Truth:
-        """(k,) each: whether it may hold somewhere in boxes given by name, where False is a proof; and whether it holds
-        everywhere in them, up to rounding, and wherever it is a number."""
+        """(k,) each: whether it may hold somewhere in boxes given by name (False is a proof), and whether it holds
+        everywhere in them where it is defined, up to rounding."""
         with np.errstate(all="ignore"):
             found: Truth = _evaluator(self.text, BOXES)(extents)
         return found
 
     @cached_property
     def size(self) -> int:
-        """The number of values and operations in it: what each evaluation costs."""
+        """Number of values and operations: the cost of an evaluation."""
         return self._expression.size
 
     @property
@@ -137,7 +137,7 @@ class Constraint:
 
 @lru_cache(4096)
 def _evaluator(text: str, arithmetic: Arithmetic) -> Callable[[Values], Any]:
-    """Of a constraint. They are kept here since constraints are pickled, and functions cannot be."""
+    """The evaluator of a constraint. Cached here, since constraints are pickled and functions cannot be."""
     return evaluator(parse(text), arithmetic)
 
 
@@ -150,10 +150,10 @@ COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _computed(side: Callable[[Values], float], point: Values) -> float:
-    """A side of a comparison at a point; no number where it is not defined."""
+    """The value of one side of a comparison at a point; NaN if undefined."""
     try:
         return side(point)
-    except (ArithmeticError, ValueError):  # a division by 0, the root of a negative number, an overflow
+    except (ArithmeticError, ValueError):  # division by 0, root of a negative number, overflow
         return math.nan
 
 
@@ -166,7 +166,7 @@ def _compare(symbol: str, a: Any, b: Any) -> Any:
 
 
 def _has(value: object, membership: Membership) -> bool:
-    """Whether a value is as a membership wants it."""
+    """Whether a value satisfies a membership."""
     return (identity(value) in membership.identities) is not membership.excluded
 
 
@@ -176,14 +176,14 @@ def _have(column: Column, membership: Membership) -> Bools:
 
 
 def _difference(symbol: str, a: Array, b: Array) -> Array:
-    """By how much two sides compare like a symbol."""
+    """The slack of a comparison with this symbol."""
     found = b - a if symbol in ("<", "<=") else a - b
     return np.where(np.isnan(found), -np.inf, found)
 
 
 def _may_compare(symbol: str, a: Interval, b: Interval) -> Truth:
-    """Whether there are values in two intervals that compare like a symbol, if rounding is allowed for; and whether all
-    do, where the ends belong to the intervals: 2 < 2 does not hold."""
+    """Whether some values in two intervals satisfy a comparison, allowing for rounding, and whether all do. The ends
+    belong to the intervals: 2 < 2 does not hold."""
     smaller, larger = (a, b) if symbol in ("<", "<=") else (b, a)
     low, high = smaller[0], larger[1]
     margin = ROUNDING * (np.abs(low) + np.abs(high))
@@ -198,7 +198,7 @@ def _may_have(extent: Extent, membership: Membership) -> Truth:
 
 
 def _joined(join: Callable[[Any, Any], Any], truths: Iterable[Truth]) -> Truth:
-    """Whether all or one of some truths may hold, and surely does: ``join`` is "and" or "or"."""
+    """The joint truth of several expressions: ``join`` is "and" or "or"."""
     may, surely = zip(*truths, strict=True)
     return reduce(join, may), reduce(join, surely)
 
@@ -226,7 +226,7 @@ POINT = Arithmetic(
     every=all,
     some=any,
 )
-"""The values of a point: exact."""
+"""Exact values at a point."""
 ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -258,7 +258,7 @@ SLACKS = replace(
     every=partial(reduce, np.minimum),
     some=partial(reduce, np.maximum),
 )
-"""Columns of many points, of which it counts by how much something holds."""
+"""Columns of many points, for the slack."""
 BOXES = Arithmetic(
     constant=intervals.constant,
     number=operator.attrgetter("hull"),
@@ -269,4 +269,4 @@ BOXES = Arithmetic(
     every=partial(_joined, np.logical_and),
     some=partial(_joined, np.logical_or),
 )
-"""Extents of many boxes: bounds of numbers, and which values there may be."""
+"""Extents of many boxes: bounds of numbers, and possible values."""

@@ -1,4 +1,4 @@
-"""What a constraint says of values of the parameters: one evaluation for points, for arrays of them and for boxes."""
+"""Evaluate a constraint: one implementation for points, arrays of points, and boxes."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from adabkb_service.engine.constraints.expression import Comparison, Expression,
 from adabkb_service.engine.constraints.grammar import OPERATORS
 
 Values = Mapping[str, Any]
-"""Of the parameters, by name."""
+"""Values of the parameters, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """What the symbols of the grammar mean for one kind of values."""
+    """Semantics of the grammar's symbols for one kind of values."""
 
     constant: Callable[[float], Any]
     number: Callable[[Any], Any]
-    """The numbers of a parameter."""
+    """Returns the numbers of a parameter."""
     functions: Mapping[str, Callable[..., Any]]
-    """By symbol: "+", "-", "*", "/", "**", and the functions by name; a negative is a difference from 0."""
+    """By symbol: "+", "-", "*", "/", "**", and the functions by name; a negation is a difference from 0."""
     side: Callable[[Callable[[Values], Any], Values], Any]
-    """A side of a comparison: a function of the values, called."""
+    """Calls one side of a comparison, a function of the values."""
     compare: Callable[[str, Any, Any], Any]
-    """Whether two sides compare like a symbol."""
+    """Compares two sides by a symbol."""
     among: Callable[[Any, Membership], Any]
-    """Whether a parameter has one of the values of a membership, or none if they are excluded."""
+    """Whether a parameter satisfies a membership."""
     every: Callable[[Sequence[Any]], Any]
-    """Whether all of some expressions hold."""
+    """Conjunction of expressions."""
     some: Callable[[Sequence[Any]], Any]
-    """Whether one of them does."""
+    """Disjunction of expressions."""
 
 
 def evaluator(expression: Expression, arithmetic: Arithmetic) -> Callable[[Values], Any]:
-    """A function that says of values of the parameters whether an expression holds, as the arithmetic has it."""
+    """A function of the parameters' values that evaluates an expression with this arithmetic."""
     match expression:
         case Membership(name=name):
             return lambda values: arithmetic.among(values[name], expression)
@@ -56,11 +56,11 @@ def evaluator(expression: Expression, arithmetic: Arithmetic) -> Callable[[Value
 
 
 def number(node: ast.expr, arithmetic: Arithmetic) -> Callable[[Values], Any]:
-    """A function that gives the value of one side of a comparison for values of the parameters.
+    """A function of the parameters' values that evaluates one side of a comparison.
 
     Args:
         node: of a tree from ``parse``.
-        arithmetic: of these values.
+        arithmetic: semantics of the values.
     """
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):

@@ -1,7 +1,7 @@
-"""The tree of a constraint: comparisons of numbers, memberships in lists of values, and what joins them.
+"""The tree of a constraint: numeric comparisons and memberships, joined by and or or.
 
-Negations are inside: ``not (a <= b)`` is ``a > b``, and ``not (p and q)`` is ``not p or not q``. So whatever a tree is
-evaluated for needs to know of "all of these" and "one of these" only.
+Negations are pushed inside: ``not (a <= b)`` becomes ``a > b``, and ``not (p and q)`` becomes ``not p or not q``. So an
+evaluation only needs conjunctions and disjunctions.
 """
 
 from __future__ import annotations
@@ -16,59 +16,59 @@ from adabkb_service.engine.axes import Value, identity
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Numbers that are compared from left to right, such as ``a <= b < c``."""
+    """A chain of numeric comparisons, such as ``a <= b < c``."""
 
     sides: tuple[ast.expr, ...]
     symbols: tuple[str, ...]
-    """"<=", ">=", "<" or ">" between two sides each."""
+    """"<=", ">=", "<" or ">" between neighbouring sides."""
     every: bool
-    """Whether all of these comparisons have to hold, or one of them."""
+    """Whether all of these comparisons must hold, or at least one."""
 
     @property
     def size(self) -> int:
-        """The number of values and operations in it."""
+        """Number of values and operations."""
         return 1 + sum(isinstance(node, ast.expr) for side in self.sides for node in ast.walk(side))
 
 
 @dataclass(frozen=True)
 class Membership:
-    """A parameter that has one of some values, or none of them."""
+    """A condition that a parameter has one of some values, or none of them."""
 
     name: str
     offset: int
-    """Of the name in the text, in bytes."""
+    """Byte offset of the name in the text."""
     values: tuple[Value, ...]
     offsets: tuple[int, ...]
-    """Of the values."""
+    """Byte offsets of the values."""
     excluded: bool
-    """Whether it has to have none of them."""
+    """Whether it must have none of them."""
 
     @property
     def size(self) -> int:
-        """The number of values and operations in it."""
+        """Number of values and operations."""
         return 2 + len(self.values)
 
     @property
     def is_bare(self) -> bool:
-        """Whether the parameter stands alone in the text, for "is True"."""
+        """Whether the parameter is alone in the text, as a truth value."""
         return self.offsets == (self.offset,)
 
     @cached_property
     def identities(self) -> frozenset[object]:
-        """Of the values: 1 is 1.0, and not True."""
+        """Keys of the values: 1 equals 1.0 but not True."""
         return frozenset(map(identity, self.values))
 
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Expressions of which every one or at least one has to hold."""
+    """A conjunction or disjunction of expressions."""
 
     parts: tuple[Expression, ...]
     every: bool
 
     @property
     def size(self) -> int:
-        """The number of values and operations in it."""
+        """Number of values and operations."""
         return 1 + sum(part.size for part in self.parts)
 
 

@@ -1,7 +1,7 @@
-"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a small part of Python's expressions.
+"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a subset of Python's expressions.
 
-Python's own parser reads the text, and every node of its tree that is not on the list here is refused. No text is ever
-run as code.
+Python's parser reads the text, and every node of its tree that is not allowed here is refused. The text is never
+executed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from adabkb_service.engine.constraints.hints import CONSTANTS, instead
 from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
-"""Characters of a constraint."""
+"""Most characters of a constraint."""
 DEEPEST = 100
-"""Levels of a constraint: a sum of n terms has n."""
+"""Most nesting levels of a constraint; a sum of n terms has n."""
 LARGEST = 1e100
-"""Magnitude of a number in a constraint."""
+"""Largest magnitude of a number in a constraint."""
 
 OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -33,14 +33,14 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {ast.LtE: "<=", ast.GtE: ">=", ast.
 OPPOSITES = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 MEMBERSHIPS: Mapping[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in"}
 ARGUMENTS = {"abs": (1, 1), "sqrt": (1, 1), "log": (1, 1), "exp": (1, 1), "min": (2, 20), "max": (2, 20)}
-"""Least and largest number of arguments, by function."""
+"""Function -> smallest and largest number of arguments."""
 FORM = "numbers, names of parameters, + - * / **, parentheses, abs, min, max, sqrt, log, exp, and <=, >=, <, >"
 COMPUTED = "use <=, >=, < or >, such as 2 <= a + b <= 2"
 EXAMPLES = 'a + b <= 1 or kind == "x"'
 
 
-class Fault(ValueError):
-    """What is wrong with a constraint, and where."""
+class ConstraintError(ValueError):
+    """An error in a constraint, with its column."""
 
     def __init__(self, column: int, sentence: str) -> None:
         super().__init__(f"column {column}: {sentence}")
@@ -48,27 +48,29 @@ class Fault(ValueError):
 
 @lru_cache(256)
 def parse(text: str) -> Expression:
-    """The tree of a constraint, a text without spaces around it.
+    """The tree of a constraint, given as text without surrounding spaces.
 
     Raises:
-        Fault: it is not of this grammar.
+        ConstraintError: the text does not match the grammar.
     """
     if "\\" in text or not text.isprintable():
-        raise Fault(1, "must be one line, without backslashes")
+        raise ConstraintError(1, "must be one line, without backslashes")
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
         if hint := instead(text):
-            raise Fault(hint[0] + 1, hint[1]) from None
+            raise ConstraintError(hint[0] + 1, hint[1]) from None
         column = min(error.offset or len(text) + 1, len(text) + 1)
-        raise Fault(column, "does not go on as an expression; names with spaces or dashes need quotes") from None
+        raise ConstraintError(
+            column, "is not a valid expression from here on; names with spaces or dashes need quotes"
+        ) from None
     except (ValueError, MemoryError, RecursionError):
-        raise Fault(1, "is no expression that can be read") from None
+        raise ConstraintError(1, "is not a valid expression") from None
     return _Reader(text).expression(tree, DEEPEST)
 
 
 def names(side: ast.expr) -> dict[str, int]:
-    """The parameters that a side of a comparison names, and the offset of the first place of each in the text."""
+    """Name of each parameter in one side of a comparison -> offset of its first occurrence in the text."""
     found: dict[str, int] = {}
     functions = {id(node.func) for node in ast.walk(side) if isinstance(node, ast.Call)}
     for node in ast.walk(side):
@@ -79,7 +81,7 @@ def names(side: ast.expr) -> dict[str, int]:
 
 
 def _name(node: ast.AST) -> str | None:
-    """The parameter that a node names: an identifier, or any name in quotes."""
+    """The parameter that a node names: an identifier, or any name in quotes. None for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return name
@@ -87,19 +89,19 @@ def _name(node: ast.AST) -> str | None:
 
 
 class _Reader:
-    """Makes expressions of Python's trees, and refuses what is not of the grammar.
+    """Converts Python's syntax trees to expressions, and refuses everything outside the grammar.
 
-    The methods take the number of levels that are left, and whether the opposite is meant.
+    The methods take the number of remaining nesting levels, and whether to negate the result.
 
     Raises:
-        Fault: there is such a thing.
+        ConstraintError: the tree does not match the grammar.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def expression(self, node: ast.expr, levels: int, *, opposite: bool = False) -> Expression:
-        """What holds or does not."""
+        """The expression of a node, or its negation."""
         self._bound(node, levels)
         match node:
             case ast.BoolOp(op=op, values=parts):
@@ -115,18 +117,18 @@ class _Reader:
                 return Membership(name, node.col_offset, (True,), (node.col_offset,), excluded=opposite)
             case ast.Constant(value=str(value)):
                 example = f"kind == {value!r} or kind == 'x', or use in"
-                raise self._fault(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
+                raise self._error(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
             case ast.Tuple():
-                raise self._fault(node, "make two constraints of what a comma separates, or join them by and")
+                raise self._error(node, "split the constraint at the comma, or join its parts by and")
         self._refuse_symbols(node)
-        raise self._fault(node, f"must compare two sides, such as {EXAMPLES}")
+        raise self._error(node, f"must compare two sides, such as {EXAMPLES}")
 
     def _comparison(self, node: ast.Compare, levels: int, opposite: bool) -> Comparison:
         sides = (node.left, *node.comparators)
         for op, side in zip(node.ops, node.comparators, strict=True):
             if type(op) not in COMPARISONS:
-                meant = "== in place of is" if isinstance(op, ast.Is) else "!= in place of is not"
-                raise self._fault(side, f"write {meant}")
+                replacement = "== in place of is" if isinstance(op, ast.Is) else "!= in place of is not"
+                raise self._error(side, f"write {replacement}")
         for side in sides:
             self._check_number(side, levels)
         symbols = tuple(COMPARISONS[type(op)] for op in node.ops)
@@ -141,27 +143,27 @@ class _Reader:
             self._refuse_symbols(side)
         if symbol is None or len(node.ops) > 1:
             last = node.comparators[-1]
-            raise self._fault(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
+            raise self._error(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
         is_list = isinstance(op, ast.In | ast.NotIn)
         if is_list and not isinstance(right, ast.List | ast.Tuple | ast.Set):
-            raise self._fault(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")
+            raise self._error(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")
         if not is_list and not isinstance(left, ast.Name) and isinstance(right, ast.Name):
             left, right = right, left
         name = _name(left)
         if name is None:
             if is_list:
-                raise self._fault(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
-            sentence = f"{symbol} needs a parameter beside it; of numbers that are computed {COMPUTED}"
-            raise self._fault(right, sentence)
+                raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
+            sentence = f"{symbol} needs a parameter beside it; for computed numbers {COMPUTED}"
+            raise self._error(right, sentence)
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
-            raise self._fault(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")
+            raise self._error(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")
         values = tuple(self._value(each, name) for each in given)
         excluded = isinstance(op, ast.NotEq | ast.NotIn) is not opposite
         return Membership(name, left.col_offset, values, tuple(each.col_offset for each in given), excluded)
 
     def _value(self, node: ast.expr, name: str) -> Value:
-        """A choice, or a number."""
+        """A choice, which may be a list, or a number."""
         if isinstance(node, ast.List | ast.Tuple):
             return [self._scalar(each, name) for each in node.elts]
         return self._scalar(node, name)
@@ -176,18 +178,18 @@ class _Reader:
                 if not isinstance(number, bool):
                     return -self._bounded(node, number)
             case ast.Name(id=other):
-                meant = CONSTANTS.get(other.lower())
-                if meant is not None:
-                    raise self._fault(node, f"write {meant} in place of {other}")
+                replacement = CONSTANTS.get(other.lower())
+                if replacement is not None:
+                    raise self._error(node, f"write {replacement} in place of {other}")
                 example = f'{name if name.isidentifier() else repr(name)} == "{other}"'
-                raise self._fault(node, f"{brief(other)!r} is no value; a text needs quotes, such as {example}")
+                raise self._error(node, f"{brief(other)!r} is not a value; a text needs quotes, such as {example}")
             case ast.BinOp(op=op) if type(op) in OPERATORS:
-                raise self._fault(node, f"must be a value; of numbers that are computed {COMPUTED}")
+                raise self._error(node, f"must be a value; for computed numbers {COMPUTED}")
         self._refuse_symbols(node)
-        raise self._fault(node, "must be a value: a number, a text in quotes, True, False or None")
+        raise self._error(node, "must be a value: a number, a text in quotes, True, False or None")
 
     def _check_number(self, node: ast.expr, levels: int) -> None:
-        """Check a number of a comparison."""
+        """Check one side of a numeric comparison."""
         self._bound(node, levels)
         match node:
             case ast.Name() | ast.Constant(value=str()):
@@ -198,7 +200,7 @@ class _Reader:
                 self._check_number(operand, levels - 1)
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
                 if isinstance(operator, ast.Pow) and names(left) and names(right):
-                    raise self._fault(node, "a power needs a number as its base or its exponent")
+                    raise self._error(node, "a power needs a number as its base or its exponent")
                 self._check_number(left, levels - 1)
                 self._check_number(right, levels - 1)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
@@ -207,37 +209,37 @@ class _Reader:
                     self._check_number(argument, levels - 1)
             case _:
                 self._refuse_symbols(node)
-                raise self._fault(node, f"must consist of {FORM}")
+                raise self._error(node, f"must consist of {FORM}")
 
     def _check_call(self, node: ast.expr, name: str, count: int) -> None:
         if name not in ARGUMENTS:
             near = nearest(name, ARGUMENTS)
-            meant = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
-            raise self._fault(node, f"{name!r} is not a function here; {meant}")
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
+            raise self._error(node, f"{name!r} is not a function here; {hint}")
         least, most = ARGUMENTS[name]
         if not least <= count <= most:
             needed = least if least == most else f"{least} to {most}"
-            raise self._fault(node, f"{name} takes {needed} arguments, not {count}")
+            raise self._error(node, f"{name} takes {needed} arguments, not {count}")
 
     def _bounded(self, node: ast.expr, number: float) -> float:
         if not number <= LARGEST:
-            raise self._fault(node, f"must be at most {LARGEST:g}")
+            raise self._error(node, f"must be at most {LARGEST:g}")
         return number
 
     def _bound(self, node: ast.expr, levels: int) -> None:
         if not levels:
-            raise self._fault(node, f"is nested more than {DEEPEST} levels deep")
+            raise self._error(node, f"is nested more than {DEEPEST} levels deep")
 
     def _refuse_symbols(self, node: ast.expr) -> None:
-        """Say what to write in place of ``&``, ``|`` and ``~``."""
+        """Refuse ``&``, ``|`` and ``~``, with the replacement."""
         is_symbol = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
         if (is_symbol or isinstance(node, ast.UnaryOp)) and (hint := instead(self._text)):
-            raise Fault(hint[0] + 1, hint[1])
+            raise ConstraintError(hint[0] + 1, hint[1])
 
-    def _fault(self, node: ast.expr, sentence: str) -> Fault:
-        return Fault(column_of(self._text, node.col_offset), sentence)
+    def _error(self, node: ast.expr, sentence: str) -> ConstraintError:
+        return ConstraintError(column_of(self._text, node.col_offset), sentence)
 
 
 def column_of(text: str, offset: int) -> int:
-    """The column, from 1, of an offset of a tree, which counts bytes."""
+    """The column, from 1, of a byte offset."""
     return len(text.encode()[:offset].decode(errors="ignore")) + 1

@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote symbols of other languages in a constraint."""
+"""Suggestions for symbols of other languages in a constraint."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ INSTEAD = (
     (r"\b(?!not\b)(?i:not)\b", "not"),
     (r"\b(?!in\b)(?i:in)\b", "in"),
 )
-"""Symbols that the grammar does not have, as regular expressions, and what it has in their place."""
+"""Regular expressions of foreign symbols -> replacements in the grammar."""
 CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
-"""Names of values in other languages, in small letters, and their names here."""
+"""Names of values in other languages, in lower case -> their names here."""
 
 
 def instead(text: str) -> tuple[int, str] | None:
-    """The first symbol of another language in a text: its place, and what to write; None if there is none."""
+    """Place and message of the first foreign symbol in a text; None without one."""
     found = sorted(_found(_without_quoted(text)))
     return found[0] if found else None
 
 
 def _found(text: str) -> Iterator[tuple[int, str]]:
-    for pattern, meant in INSTEAD:
+    for pattern, replacement in INSTEAD:
         if match := re.search(pattern, text):
-            yield match.start(), f"write {meant} in place of {match[0]}"
+            yield match.start(), f"write {replacement} in place of {match[0]}"
 
 
 def _without_quoted(text: str) -> str:
-    """A text with blanks in place of what is in quotes."""
+    """The text with quoted parts replaced by blanks."""
     return re.sub(r'"[^"]*"|\'[^\']*\'', lambda quoted: " " * len(quoted[0]), text)

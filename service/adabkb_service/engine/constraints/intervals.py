@@ -1,8 +1,8 @@
 """Interval arithmetic: bounds of an expression over many boxes at once.
 
-An interval is a pair of arrays, its ends in each box. Wherever a result is not a number, as in 0 times infinity, the
-interval is the whole line: every interval holds all values that the expression takes, up to rounding. Where an
-expression has no value, as the logarithm of a negative number has none, nothing is said of it.
+An interval is a pair of arrays, its ends in each box. Every interval contains all values that the expression takes, up
+to rounding. If a result is undefined, as in 0 times infinity, the interval is the whole line. Points where the
+expression has no value, such as the logarithm of a negative number, are ignored.
 
 Source: R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, SIAM 2009, chapters 2 and 5.
 """
@@ -21,7 +21,7 @@ Interval = tuple[Array, Array]
 
 
 def constant(value: float) -> Interval:
-    """The interval of one number; its ends have no axes."""
+    """The interval of one number; scalar ends."""
     return np.array(value), np.array(value)
 
 
@@ -50,7 +50,7 @@ def _divide(a: Interval, b: Interval) -> Interval:
 
 
 def _power(a: Interval, b: Interval) -> Interval:
-    """One of the two is a constant, of which nothing is known unless it is one finite number."""
+    """One of the two must be a constant; the whole line unless that is a finite number."""
     number = b if np.ndim(b[0]) == 0 else a
     if not (number[0] == number[1] and np.isfinite(number[0])):
         return _whole_line(a, b)
@@ -119,4 +119,4 @@ FUNCTIONS: Mapping[str, Callable[..., Interval]] = {
     "log": _logarithm,
     "exp": _exponential,
 }
-"""By symbol, as an ``Arithmetic`` has them."""
+"""By symbol, as in ``Arithmetic.functions``."""

@@ -1,1 +1,1 @@
-"""Ada-BKB with given constants, and the systems that the paper compares it with, which are variants of it."""
+"""Ada-BKB with given constants, and its variants: the systems that the paper compares it with."""

@@ -1,8 +1,8 @@
 """Batches as in BBKB (Calandriello et al. 2020): the results between two draws of the dictionary.
 
-The dictionary is kept, and each result is a rank-one update, as long as no variance can have changed by more than a
-factor C since the dictionary was drawn. With s2_fb the variance at that time, divided by lambda, and x_s the points
-observed since then, the factor is at most (BBKB, equation 5)
+The dictionary is kept, and each result is a rank-one update, until some variance may have changed by more than a factor
+C since the dictionary was drawn. With s2_fb the variance at that time, divided by lambda, and x_s the points observed
+since then, the factor is at most (BBKB, equation 5)
 
     1 + sum_s s2_fb(x_s) .
 """
@@ -23,14 +23,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """When the batch began, and how far the variances may have changed since."""
+    """Start of the batch, and bound on the change of the variances since then."""
 
     start: int
-    """Number of results before it."""
+    """Number of earlier results."""
     inverse: Array
-    """(M, M) A^-1 at the time when the dictionary was drawn."""
+    """(M, M) A^-1 when the dictionary was drawn."""
     drift: float
-    """The bound on the factor; 1 when the dictionary has just been drawn."""
+    """Bound on the factor; 1 for a newly drawn dictionary."""
 
     def observe(self, features: Array, ridge: float) -> Batch:
         """The batch with one more result, at a point with features (M,) in the range of the sketch's Q."""
@@ -38,8 +38,8 @@ class Batch:
 
 
 def batch_since(start: int, sketch: Sketch, points: Points, ridge: float) -> Batch:
-    """The batch that began after ``start`` results, computed from all points. The sketch must have been built anew, so
-    that Q spans all columns."""
+    """The batch that began after ``start`` results, computed from all points. The sketch must be newly built, so that Q
+    spans all columns."""
     ids, features = points.evaluated, sketch.features.array
     counts = np.bincount(points.observed[:start], minlength=len(ids))
     observed = features[ids]

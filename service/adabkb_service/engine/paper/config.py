@@ -1,4 +1,4 @@
-"""The constants of the paper's systems, and what follows from them for a search space."""
+"""The constants of the paper's systems, and the quantities derived from them for a search space."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Config:
-    """Constants of Ada-BKB and of its variants. Lengths are in model coordinates, outputs in model output units.
+    """Constants of Ada-BKB and its variants. Lengths are in model coordinates, outputs in model output units.
 
     Model coordinates are those of the unit cube, or with ``coordinates="raw"`` the user's (logarithms if log-scaled).
-    Model outputs are results standardised with the mean and standard deviation of all results so far, or with
+    Model outputs are the results standardised by the mean and standard deviation of all results so far, or with
     ``outputs="raw"`` the results themselves. The defaults were chosen on shifted test functions; see
     docs/decisions/0004-defaults-of-the-paper-profile.md.
     """
@@ -34,13 +34,13 @@ class Config:
     smoothness: float = 2.5
     """nu of the Matern kernel: 0.5, 1.5 or 2.5."""
     lengthscale: float | tuple[float, ...] | None = None
-    """One for all axes, or one per axis. By default 0.2 sqrt(d) times the width of the axis."""
+    """One for all axes, or one per axis. Default: 0.2 sqrt(d) times the width of the axis."""
     ridge: float = 1e-4
     """lambda, the ridge of the regression and the noise variance of the Gaussian process."""
     noise_std: float = 0.01
     """xi, the standard deviation of the noise, in model output units. Only beta depends on it."""
     output_noise_std: float | None = None
-    """xi in the user's output units. If given, it replaces ``noise_std``, after division by the current scale."""
+    """xi in the user's output units; replaces ``noise_std`` after division by the current scale."""
     norm_bound: float = 2.0
     """F, a bound on the norm of the objective in the RKHS, in model output units."""
     delta: float = 0.05
@@ -48,20 +48,19 @@ class Config:
     epsilon: float = 0.5
     """Accuracy of the sketch. Only beta depends on it."""
     qbar: float = 3.0
-    """Oversampling: a point enters the dictionary with probability min(1, qbar n s2). If infinite, all evaluated points
-    are in the dictionary, and the posterior is exact."""
+    """Oversampling: a point enters the dictionary with probability min(1, qbar n s2). If infinite, the dictionary
+    contains all evaluated points, and the posterior is exact."""
     batch_drift: float | None = None
-    """C: the dictionary is drawn anew once variances may have changed by this factor since it was drawn (BBKB). None:
-    it is drawn anew with each result."""
+    """C: the dictionary is redrawn once variances may have changed by this factor since it was drawn (BBKB). If None,
+    it is redrawn with each result."""
     points_per_axis: int | None = None
-    """Number of points per axis of a fixed grid, which replaces the tree."""
+    """Points per axis of a fixed grid, which replaces the tree."""
     points: int | None = None
-    """Number of fixed points, which replace the tree. They are drawn at random: from the grid if there is one, else
-    from the box."""
+    """Number of random fixed points, which replace the tree; drawn from the grid if there is one, else from the box."""
     branching: int = 2
     """N, the number of children of a cell."""
     max_depth: int | None = None
-    """h_max, the depth at which cells are no longer expanded. By default 10 d."""
+    """h_max, the depth at which cells are no longer expanded. Default: 10 d."""
     beta: confidence.Beta = "theory"
     """Form of the confidence width: "theory", "authors", or the width itself as a number."""
     v1: float | None = None
@@ -70,18 +69,18 @@ class Config:
     chaining: variation.Chaining | None = None
     """If given, V_h is that of Ada-GP-UCB, with the same g."""
     prunes: bool = True
-    """Whether leaves that cannot hold the optimum are pruned."""
+    """Whether leaves that cannot contain the optimum are pruned."""
     index: Literal["ucb", "ei"] = "ucb"
     """The index of a leaf: its upper bound (paper, eq. 9), or the expected improvement."""
     coordinates: Literal["unit", "raw"] = "unit"
     """Model coordinates: the unit cube, or the user's coordinates."""
     outputs: Literal["standardized", "raw"] | None = None
-    """Model outputs: standardized, or the user's. By default raw if the coordinates are raw."""
+    """Model outputs: standardized, or the user's. Default: raw if the coordinates are raw."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A search space under a configuration: everything about a study that never changes."""
+    """A search space with a configuration: the immutable part of a study."""
 
     space: Space
     config: Config
@@ -110,7 +109,7 @@ class Problem:
 
     @cached_property
     def fixed(self) -> Array | None:
-        """The fixed points, shape (P, d), in the unit cube; None if the system has a tree."""
+        """The fixed points, shape (P, d), in the unit cube; None for a system with a tree."""
         return fixed_points(self.space, self.seed, self.config.points_per_axis, self.config.points)
 
     @cached_property

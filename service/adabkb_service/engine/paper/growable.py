@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 class GrowableMatrix:
     """A persistent matrix: ``append_rows`` and ``append_columns`` return a new version and leave the old one valid.
 
-    The engine's states are values: an older state must stay usable when a decision is discarded. To copy a matrix of
+    The engine's states are values: an older state must stay usable when a decision is discarded. Copying a matrix of
     20,000 x 300 for each new row would cost more than the whole step, so versions share one buffer. The newest version
     writes new rows and columns into the unused part of the buffer, which no version reads; an older version copies the
     buffer first. Two threads must not append to the same version at once (decisions of a study are serial).
@@ -26,7 +26,7 @@ class GrowableMatrix:
 
     @property
     def array(self) -> Array:
-        """The matrix, shape (rows, columns). It is a view of the buffer and must not be written to."""
+        """The matrix, shape (rows, columns): a view of the buffer, not to be written to."""
         return self._buffer[: self._rows, : self._columns]
 
     def append_rows(self, block: Array) -> GrowableMatrix:

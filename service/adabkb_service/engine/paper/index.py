@@ -1,12 +1,12 @@
-"""The index of the leaves, the leaves that can be pruned, and the certificate.
+"""The index of the leaves, the leaves to prune, and the certificate.
 
     I(x_hi) = min(f~(x_hi), f~(x_parent) + V_{h-1}) + V_h          (paper, eq. 9; for the root f~ + V_0)
 
-The upper bound f~ of the parent is that of the current model. (The authors' code leaves the parent out.)
+The parent's upper bound f~ is that of the current model. (The authors' code omits the parent.)
 
-The paper's outlook names expected improvement as another index. Here the improvement is that of a value with mean
-mean(x_hi) + V_h and the posterior variance at x_hi. Only the choice of the leaf depends on it: pruning and certificate
-use the bounds of the paper in either case.
+The paper's outlook names expected improvement as another index. Here it is computed for a value with mean mean(x_hi) +
+V_h and the posterior variance at x_hi. It affects only the choice of the leaf: pruning and certificate always use the
+paper's bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adabkb_service.engine.paper.leaves import TIE, Bools, Leaves
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-100
-"""Replaces a standard deviation of 0; the square of its inverse is still a finite number."""
+"""Replaces a standard deviation of 0; its inverse square is still finite."""
 FAR = -1e5
 """Below this u, the leading term of the asymptotic expansion of the expected improvement is exact enough."""
 
@@ -36,9 +36,10 @@ def indices(tree: Leaves, ucb: Array) -> Array:
 
 
 def expected_improvements(tree: Leaves, mean: Array, std: Array, best_mean: float) -> Array:
-    """ln E[max(0, y - best_mean)] of every leaf, shape (L,), where y is normal with mean mean + V_h and deviation std.
+    """ln E[max(0, y - best_mean)] of every leaf, shape (L,), with y normal with mean mean + V_h and standard deviation
+    std.
 
-    The logarithm is taken because the expectation underflows nearly everywhere (Ament et al. 2023).
+    In logarithms, because the expectation underflows nearly everywhere (Ament et al. 2023).
 
     Args:
         tree: the leaves.
@@ -49,8 +50,7 @@ def expected_improvements(tree: Leaves, mean: Array, std: Array, best_mean: floa
     deviation = np.maximum(std[points], SMALLEST)
     u = (mean[points] + tree.variation[tree.leaves] - best_mean) / deviation
     low = np.minimum(u, -1.0)
-    # For u < -1: phi(u) + u Phi(u) = phi(u) (1 - |u| sqrt(pi / 2) erfcx(|u| / sqrt 2)). Where the difference cancels,
-    # it
+    # For u < -1: phi(u) + u Phi(u) = phi(u) (1 - |u| sqrt(pi / 2) erfcx(|u| / sqrt 2)). If the difference cancels, it
     # is 1 / u^2.
     tail = 1.0 + low * np.sqrt(np.pi / 2) * erfcx(-low / np.sqrt(2))
     log_tail = np.where(low < FAR, -2.0 * np.log(-low), np.log(np.maximum(tail, SMALLEST)))
@@ -77,13 +77,13 @@ def best(tree: Leaves, values: Array, allowed: Bools | None = None) -> int:
 
 
 def prunable(tree: Leaves, ucb: Array, best_lcb: float, incumbent: Array | None) -> Bools:
-    """Which leaves cannot hold an optimum, mask of shape (L,): those with f~(x_hi) + V_h < l* (the paper's er(x_hi)).
+    """Mask (L,) of the leaves that cannot contain an optimum: those with f~(x_hi) + V_h < l* (the paper's er(x_hi)).
 
     Args:
         tree: the leaves.
         ucb: (P,) f~ given the observations only. With pending points in the posterior, the bound would not be valid.
         best_lcb: l*, the largest lower bound of an evaluated point.
-        incumbent: (d,) cube position of the point that attains l*. The cell that holds it is never pruned.
+        incumbent: (d,) cube position of the point that attains l*. The cell containing it is never pruned.
     """
     bound = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
     mask: Bools = bound < best_lcb - TIE * abs(best_lcb)
@@ -93,6 +93,6 @@ def prunable(tree: Leaves, ucb: Array, best_lcb: float, incumbent: Array | None)
 
 
 def gap(tree: Leaves, ucb: Array, best_lcb: float) -> float:
-    """The certificate max I - l*, in model output units; 0 without leaves. With probability 1 - delta, the optimum is
-    at most this much better than the incumbent."""
+    """The certificate max I - l*, in model output units; 0 without leaves. With probability 1 - delta, the optimum
+    exceeds the incumbent by at most this."""
     return max(float(indices(tree, ucb).max()) - best_lcb, 0.0) if tree.count else 0.0

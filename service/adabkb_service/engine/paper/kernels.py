@@ -1,7 +1,7 @@
 """Stationary kernels of unit variance, on coordinates already divided by the lengthscales.
 
-r is the scaled distance ``sqrt(sum_k ((x_k - x'_k) / l_k)^2)``. The paper's Assumption 1 asks for a non-decreasing
-bound g on the distance in the RKHS: ``d_k(x, x') = sqrt(2 - 2 k(r)) <= g(r)``. There are two: ``distance`` is d_k
+r is the scaled distance ``sqrt(sum_k ((x_k - x'_k) / l_k)^2)``. The paper's Assumption 1 requires a non-decreasing
+bound g on the distance in the RKHS: ``d_k(x, x') = sqrt(2 - 2 k(r)) <= g(r)``. Two are available: ``distance`` is d_k
 itself, the tightest g; ``slope * r`` is the paper's linear g. For the Gaussian kernel exp(-r^2 / 2) the slope is 1, as
 in the authors' code.
 """
@@ -23,7 +23,7 @@ class Kernel(Protocol):
 
     @property
     def slope(self) -> float:
-        """The smallest c with ``d_k <= c r`` for all r; infinite if there is none."""
+        """The smallest c with ``d_k <= c r`` for all r; infinite if none exists."""
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Gram matrix, shape (n, m), of scaled points X (n, d) and Y (m, d)."""
@@ -47,8 +47,8 @@ class Gaussian:
         return 1.0
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        """Gram matrix of scaled points. Squared distances are sums of squared differences, which are accurate for near
-        points."""
+        """Gram matrix of scaled points. Squared distances are computed as sums of squared differences, which are
+        accurate for close points."""
         K: Array = np.exp(-0.5 * _between(X, Y, "sqeuclidean"))
         return K
 
@@ -86,7 +86,7 @@ class Matern:
 
 def _between(X: Array, Y: Array, metric: str) -> Array:
     """The distances, (n, m), between points X (n, d) and Y (m, d)."""
-    # A third of a second, which the server and the commands, that need only the constants of a system, do without.
+    # The import takes a third of a second; the server and the commands only need the constants of a system.
     from scipy.spatial.distance import cdist  # noqa: PLC0415
 
     found: Array = cdist(X, Y, metric)

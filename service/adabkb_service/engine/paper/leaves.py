@@ -1,6 +1,6 @@
-"""The leaves, and their parents, which the index needs. Where points are fixed, they are leaves without a tree.
+"""The leaves, and their parents, which the index needs. Fixed points are leaves without a tree.
 
-C    number of live cells: leaves and parents of leaves. All other cells exist only as rows of the database.
+C    number of live cells: leaves and parents of leaves. All other cells exist only in the database.
 L    number of leaves
 """
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Values that differ by less than this, relatively, count as equal, so that no decision depends on rounding errors.
+# Values that differ by less than this, relatively, count as equal, so that decisions do not depend on rounding errors.
 TIE = 1e-9
 
 
@@ -42,7 +42,7 @@ class Leaves:
     leaves: Ints
     """(L,) positions of the leaves in these arrays."""
     listed: bool = False
-    """Whether the leaves are fixed points: cells of no extent and without keys."""
+    """Whether the leaves are fixed points: cells without extent or key."""
 
     @property
     def count(self) -> int:
@@ -60,13 +60,13 @@ class Leaves:
         return replace(self, leaves=self.leaves[~pruned])
 
     def holding(self, position: Array) -> Bools:
-        """Which leaves contain a cube position (d,); mask of shape (L,). On a common edge, both leaves do."""
+        """Mask (L,) of the leaves that contain a cube position (d,); both leaves contain a common edge."""
         low, high = self.low.array[self.leaves], self.high.array[self.leaves]
         mask: Bools = np.all((low <= position) & (position <= high), axis=1)
         return mask
 
     def first_of(self, candidates: Ints) -> int:
-        """Break a tie between leaves at positions (k,): the shallowest wins, then the one with the smallest path. Of
+        """Break a tie between leaves at positions (k,): the shallowest wins, then the one with the smallest path. Among
         fixed points, the first wins."""
         if self.listed or len(candidates) == 1:
             return int(candidates.min())
@@ -79,7 +79,7 @@ class Leaves:
         return np.union1d(self.leaves, parents[parents >= 0])
 
     def keep(self, live: Ints, new_point_ids: Ints) -> Leaves:
-        """Drop all cells but those of ``live``, and renumber points: an id becomes ``new_point_ids[id]``."""
+        """Keep only the cells of ``live``, and renumber points: an id becomes ``new_point_ids[id]``."""
         renumbered = np.full(len(self.keys) + 1, -1, dtype=np.int64)
         renumbered[live] = np.arange(len(live))
         return Leaves(
@@ -98,7 +98,7 @@ class Leaves:
 def cells_of_one_depth(
     keys: list[str], lows: Array, highs: Array, depth: int, parent: Ints, point: Ints, variation: Array
 ) -> Leaves:
-    """k cells, none of which is a leaf yet; the arrays are as in ``Leaves``, with k in place of C."""
+    """k cells that are not leaves yet; the arrays are as in ``Leaves``, with k instead of C."""
     names = np.empty(len(keys), dtype=object)
     names[:] = keys
     none = np.zeros(0, dtype=np.int64)

@@ -1,12 +1,12 @@
-"""The points that the engine knows: centroids of live cells, and everything that was evaluated.
+"""The points known to the engine: centroids of live cells, and all evaluated points.
 
     P    number of points. A point's id, 0..P-1, is its place in the order in which points became known.
     E    number of evaluated points. A point's ordinal, 0..E-1, is its place in the order of first observation.
     T    number of observations
 
-A point that was observed repeatedly is one row with a count (an arm, in the paper). Points are identified by their ids.
-Only positions that come from outside (of results and pending trials) are compared, bit for bit, because a position is a
-function of the parameters (see ``space``).
+A point observed repeatedly is one row with a count (an arm, in the paper). Points are identified by their ids. Only
+external positions (of results and pending trials) are compared, bit for bit, because a position is a function of the
+parameters (see ``space``).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Points:
         )
 
     def keep(self, ids: Ints) -> Points:
-        """Drop all points but these, which are renumbered in this order. All evaluated points must be among them."""
+        """Drop all other points, and renumber these in this order. They must include all evaluated points."""
         renumbered = np.full(self.size, -1, dtype=np.int64)
         renumbered[ids] = np.arange(len(ids))
         return replace(
@@ -95,7 +95,7 @@ class Points:
 
 
 def none_yet(dimension: int) -> Points:
-    """No points, in so many dimensions."""
+    """No points, in ``dimension`` dimensions."""
     no_ids = np.zeros(0, dtype=np.int64)
     empty = np.zeros((0, dimension))
     return Points(GrowableMatrix(empty), GrowableMatrix(empty), np.zeros(0), no_ids, no_ids, np.zeros(0))

@@ -1,19 +1,20 @@
 """Ada-BKB (paper, Algorithm 1), split where the algorithm waits for an evaluation: ``suggest`` repeats lines 4-6 and 11
-until a point must be evaluated; ``observe`` does the rest of lines 7-11 once the result is there.
+until a point must be evaluated; ``observe`` does the rest of lines 7-11 with the result.
 
-The paper leaves some questions open and contradicts itself in others; docs/algorithm.md lists all answers. Line 5 holds
-for the root as well, where the prior's width is s_0 = 1 / sqrt(lambda). The index uses the parent's current bound. The
-leaf that holds the incumbent is never pruned. Of leaves with equal indices the shallowest is taken, then the one with
+The paper leaves some questions open and contradicts itself in others; docs/algorithm.md lists all answers. Line 5 also
+applies to the root, where the prior's width is s_0 = 1 / sqrt(lambda). The index uses the parent's current bound. The
+leaf that contains the incumbent is never pruned. Among leaves with equal indices the shallowest wins, then the one with
 the smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one that reaches them is ``capped``.
 
 Pending points are hallucinated as in GP-BUCB (Desautels et al. 2014): they reduce the variance as if they had been
-observed, and leave the mean as it is. Without pending points, every step is the paper's. With them, a leaf whose point
-is pending is expanded instead of being handed out twice. Only if all leaves are pending and at h_max, one is repeated.
+observed, and leave the mean unchanged. Without pending points, every step is the paper's. With them, a leaf whose point
+is pending is expanded instead of being handed out twice. A point is repeated only if all leaves are pending and at
+h_max.
 
 The systems that the paper compares Ada-BKB with are variants of it (``Config``). Without the sketch (qbar is infinite),
-without pruning and with its own V_h, it is Ada-GP-UCB. With fixed points as leaves and V_h = 0 there is nothing to
-expand or to prune: this is BKB or Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which
-the paper names in its outlook.
+without pruning and with its own V_h, it is Ada-GP-UCB. With fixed points as leaves and V_h = 0, nothing is expanded or
+pruned: this is BKB or Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which the paper
+names in its outlook.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ __all__ = ["MAX_EXPANSIONS", "Config", "State", "Suggestion", "Update", "ada_bkb
 Array = NDArray[np.float64]
 
 MAX_EXPANSIONS = 100
-"""Largest number of cells that one suggestion expands."""
+"""Most cells that one suggestion expands."""
 
 
 def suggestions(
     state: State,
     pending: Array,
     failed: Array | None = None,
-    moved: Array | None = None,  # noqa: ARG001
+    replaced: Array | None = None,  # noqa: ARG001
 ) -> Iterator[Suggestion[State]]:
-    """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on.
+    """An endless iterator of points to evaluate. Each is pending when the next one is decided on.
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points that were handed out and have no result yet.
-        failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
+        pending: (k, d) cube positions of points handed out without a result yet.
+        failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])
     state, pending_points = add_points(state, pending)
@@ -72,7 +73,7 @@ def _refine(state: State, fantasized: SketchedGP, pending_points: list[int]) -> 
 
     Args:
         state: of the study.
-        fantasized: the posterior as if the pending points had been observed.
+        fantasized: posterior as if the pending points had been observed.
         pending_points: ids of the pending points.
 
     Returns:
@@ -107,10 +108,10 @@ def observe(
         state: of the study.
         point: (d,) cube position of the evaluated point, which need not have been suggested.
         value: the result; larger is better.
-        error: its standard error, which this profile does not use.
+        error: its standard error, which this profile ignores.
 
     Raises:
-        FloatingPointError: with this result the model would exceed floating point.
+        FloatingPointError: the model would exceed floating point with this result.
     """
     state, (where,) = add_points(state, point[None])
     state = absorb(state, where, value)
@@ -121,7 +122,7 @@ def observe(
 
 
 def stopped(state: State) -> bool:
-    """The paper's early stop (line 12): no leaf is left, or only one and it is at h_max."""
+    """The paper's early stop (line 12): no leaf is left, or only one at h_max."""
     tree = state.tree
     if not len(state.points.values):
         return False
@@ -141,7 +142,7 @@ def _with_pending_observed(gp: SketchedGP, points: Points, pending_points: list[
 def _choose(state: State, fantasized: SketchedGP, pending_points: list[int]) -> tuple[int | None, bool]:
     """Line 4: the leaf with the largest index (None if no leaf is left), and whether its point is pending.
 
-    A leaf whose point is pending and which cannot be expanded is left out, unless there is no other.
+    A leaf whose point is pending and that cannot be expanded is skipped, unless all are such leaves.
     """
     tree = state.tree
     if not tree.count:
@@ -158,7 +159,8 @@ def _choose(state: State, fantasized: SketchedGP, pending_points: list[int]) -> 
 
 
 def _index(state: State, deviation: Array) -> Array:
-    """The index of every leaf, (L,). ``deviation``, (P,), is s with the pending points observed, over sqrt(lambda)."""
+    """The index of every leaf, (L,). ``deviation``, (P,), is s with the pending points observed, divided by
+    sqrt(lambda)."""
     summary, config = state.summary, state.problem.config
     if config.index == "ucb" or summary.incumbent is None:
         return index.indices(state.tree, summary.mean + summary.beta * deviation)
@@ -167,7 +169,8 @@ def _index(state: State, deviation: Array) -> Array:
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """I_t of cells, (k,), in the user's units. NaN for cells that are no leaves, and where improvements rank them."""
+    """I_t of cells, (k,), in the user's units. NaN for cells that are not leaves, and if leaves are ranked by
+    improvement."""
     tree, summary = state.tree, state.summary
     if tree.listed or state.problem.config.index != "ucb":
         return np.full(len(keys), np.nan)
@@ -177,7 +180,7 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
 
 
 def _expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
-    """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded whatever its s is."""
+    """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded for any s."""
     tree = state.tree
     if tree.depth[leaf] >= state.problem.max_depth:
         return False

@@ -7,8 +7,8 @@ With features z_i of the evaluated points, counts n_i, reward sums Y_i and ridge
     variance(x) = (k(x, x) - z(x)'z(x)) / lambda + z(x)'A^-1 z(x)
 
 This variance is that of the Gaussian process with noise variance lambda, divided by lambda: it is 1 / lambda under the
-prior, and about 1 / n at a point that was observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this
-is the form of BKB and of the authors' code.)
+prior, and about 1 / n at a point observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this is the
+form of BKB and of the authors' code.)
 
 For each point, ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z`` are stored. Each update is an identity that costs
 O(P M): one more observation (Sherman-Morrison), new feature columns (block inverse), removed directions (Schur
@@ -54,7 +54,7 @@ class Posterior:
 
     @property
     def needs_refactorization(self) -> bool:
-        """Whether rounding errors make a factorisation from scratch necessary."""
+        """Whether rounding errors require a factorisation from scratch."""
         return bool(self.raw_variance().min(initial=0.0) < -NEGATIVE / self.ridge)
 
     def at(self, features: Array) -> tuple[Array, Array]:
@@ -165,8 +165,8 @@ class Posterior:
 
 
 def build(sketch: Sketch, points: Points, ridge: float) -> Posterior:
-    """The posterior, factorised from scratch at cost O(P M^2 + M^3). The sketch must have been built anew, so that Q
-    spans all columns."""
+    """The posterior, factorised from scratch at cost O(P M^2 + M^3). The sketch must be newly built, so that Q spans
+    all columns."""
     Z = sketch.features.array
     observed = Z[points.evaluated]
     A = (observed * points.counts[points.evaluated, None]).T @ observed

@@ -1,4 +1,4 @@
-"""What users see of a model: its figures, predictions, the recommended point and the extent of cells."""
+"""The user's view of a model: its statistics, predictions, the recommended point and the extent of cells."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from adabkb_service.engine.paper.state import State
 Array = NDArray[np.float64]
 
 CHUNK = 2048
-"""Points whose features are held at a time."""
+"""Points whose features are computed at a time."""
 
 
 def report(state: State) -> Report:
-    """The current model in numbers."""
+    """Statistics of the current model."""
     tree, summary, points = state.tree, state.summary, state.points
     known = summary.incumbent is not None
     covers = known and not tree.listed  # bounds at fixed points do not bound the objective between them
@@ -43,12 +43,12 @@ def report(state: State) -> Report:
 
 
 def learned(state: State) -> Mapping[str, object] | None:
-    """With batches, when the dictionary was drawn."""
+    """With batches, when the dictionary was drawn; else None."""
     return None if state.batch is None else {"drawn_at": state.batch.start}
 
 
 def predict(state: State, points: Array) -> Prediction:
-    """The posterior at cube positions (k, d), given the observations only: pending points have no part in it."""
+    """The posterior at cube positions (k, d), given only the observations: pending points are ignored."""
     parts = [_predicted(state, points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
     mean, std, lcb, ucb = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Prediction(mean, std, lcb, ucb)
@@ -65,7 +65,7 @@ def _predicted(state: State, points: Array) -> tuple[Array, Array, Array, Array]
 
 
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG001
-    """The evaluated point with the best posterior mean, of equal ones the first observed; None before the first
+    """The evaluated point with the best posterior mean, the first observed one in a tie; None before the first
     result."""
     ids, summary = state.points.evaluated, state.summary
     if not len(ids):

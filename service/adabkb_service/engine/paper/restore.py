@@ -1,4 +1,4 @@
-"""Builds states: of a new study, from what was stored of a study, and after a correction."""
+"""Create states: of a new study, from stored data, and after a correction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Ints = NDArray[np.int64]
 
 
 def start(space: Space, config: Config, seed: int) -> State:
-    """The initial state: the leaf set is L_0 = {x_{0,1}}, and nothing is observed.
+    """The initial state: the leaf set is L_0 = {x_{0,1}}, without observations.
 
     Raises:
-        ValueError: the coordinates are raw, and the space has parameters without an order.
+        ValueError: the coordinates are raw, and some parameters of the space have no order.
     """
     return blank(Problem(space, config, seed))
 
@@ -40,14 +40,14 @@ def restore(
     dictionary: Sequence[int],
     learned: Mapping[str, object] | None = None,
 ) -> State:
-    """The state of a study, from what was stored of it. See ``Policy.restore``.
+    """The state of a study, restored from stored data. See ``Policy.restore``.
 
     Args:
         space, config, seed: of the study.
         record: the results that count, in log order.
-        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty if there
-            has been no suggestion.
-        dictionary: its points, as ordinals.
+        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty before the
+            first suggestion.
+        dictionary: ordinals of its points.
         learned: with batches, ``drawn_at``: the number of results when the dictionary was drawn.
     """
     drawn_at = (learned or {}).get("drawn_at", 0)
@@ -56,10 +56,10 @@ def restore(
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
-    """The state after a correction, with another record of results. Pruned cells become leaves, the model is computed
-    anew, and the leaves that the corrected bounds exclude are pruned.
+    """The state after a correction, with another record of results. Pruned cells become leaves, the model is
+    recomputed, and the leaves excluded by the corrected bounds are pruned.
 
-    The ordinals of points may change, so the dictionary of the new state replaces the stored one as a whole.
+    The ordinals of points may change, so the dictionary of the new state replaces the stored one entirely.
 
     Args:
         state: before the correction.
@@ -86,7 +86,7 @@ def dictionary(state: State) -> tuple[int, ...]:
 
 
 def blank(problem: Problem) -> State:
-    """The state in which nothing has happened. The leaves are the root, or all fixed points."""
+    """The state of a new study. The leaves are the root, or all fixed points."""
     dimension = problem.space.dimension
     centre = problem.space.snap(np.full((1, dimension), 0.5))
     known = centre if problem.fixed is None else problem.fixed
@@ -114,7 +114,7 @@ def restored(
         problem: space, constants and seed.
         record: the results that count, in log order.
         cells: key -> status, parents before children.
-        dictionary: its points, as ordinals; None to draw it by the variances that the full dictionary gives.
+        dictionary: ordinals of its points; None to draw it by the variances under the full dictionary.
         drawn_at: number of results when it was drawn.
     """
     state = _with_results(blank(problem), record.positions, record.values)
@@ -177,7 +177,7 @@ def _positions(known: Mapping[bytes, int]) -> Array:
 
 
 def _redrawn(state: State) -> State:
-    """The state with a dictionary that is drawn by the variances under the present one."""
+    """The state with a dictionary drawn by the variances under the present one."""
     points = state.points
     ids = points.evaluated
     variance = state.summary.deviation[ids] ** 2

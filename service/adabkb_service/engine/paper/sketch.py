@@ -5,16 +5,16 @@
     M    number of feature columns; m <= M, since columns of removed members stay until ``compact``
     z    features of a point, shape (M,):  z(x)'z(x') = k~(x, x') after projection on the range of Q
 
-The paper's features are Lambda^(-1/2) U' k_S(x). Any Z with Z_S Z_S' = K_SS gives the same k~; here Z grows by
-block Cholesky steps, which makes a change of the dictionary cost O(P M) for P points instead of O(P M^2):
+The paper's features are Lambda^(-1/2) U' k_S(x). Any Z with Z_S Z_S' = K_SS gives the same k~; here Z grows by block
+Cholesky steps, so a change of the dictionary costs O(P M) for P points instead of O(P M^2):
 
 * include s:  add the column ``(k(x, s) - z(x)'z(s)) / pivot``;
 * exclude s:  keep all columns, and remove from the range of Q the one direction that only s spanned.
 
 With E the (m, M) features of the basis, ``E' = Q R`` (Q has orthonormal columns, R is upper triangular). So the
 features of a new point, the solution of E z = k_S(x) in the range of E', are z = Q R'^-1 k_S(x). This avoids E E',
-whose condition number is the square of that of E. Members whose pivot is below ``PIVOT`` depend numerically on the
-others, as near-duplicates do. They stay in S but add no column, as if eigenvalues below m * eps * max were dropped.
+whose condition number is the square of that of E. Members whose pivot is below ``PIVOT``, such as near-duplicates,
+depend numerically on the others. They stay in S but add no column, as if eigenvalues below m * eps * max were dropped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PIVOT = 1e-10
-"""A feature that adds less than this to k~(x, x) consists of rounding errors. Of the values from 1e-14 to 1e-9, this
-one brings the posterior with a full dictionary closest to the exact one where features are most dependent (Gaussian
+"""A feature that adds less than this to k~(x, x) consists of rounding errors. Among the values from 1e-14 to 1e-9, this
+one brings the posterior with a full dictionary closest to the exact one when features are most dependent (Gaussian
 kernel, one dimension)."""
 
 
@@ -50,7 +50,7 @@ class Sketch:
     basis_points: Array
     """(m, d) scaled positions of the basis."""
     features: GrowableMatrix
-    """(P, M) z of every point; components outside the range of Q have no meaning."""
+    """(P, M) z of every point; components outside the range of Q are meaningless."""
     Q: Array
     """(M, m) with orthonormal columns."""
     R: Array
@@ -115,8 +115,8 @@ class Sketch:
     def exclude(self, ids: Ints) -> tuple[Sketch, Array]:
         """Remove members from the dictionary.
 
-        Not for a dictionary with dependent members (``has_dependents``), one of which might have to enter the basis in
-        place of a removed member. Such a sketch must be built anew.
+        Not for a dictionary with dependent members (``has_dependents``), one of which might have to replace a removed
+        member in the basis. Such a sketch must be rebuilt.
 
         Args:
             ids: (k,) ids of members.
@@ -124,28 +124,28 @@ class Sketch:
         Returns:
             The sketch, and the orthonormal directions (M, k) that only the removed members spanned.
         """
-        gone = np.isin(self.basis, ids)
-        unit = np.zeros((len(self.basis), int(gone.sum())))
-        unit[np.flatnonzero(gone), np.arange(unit.shape[1])] = 1.0
+        removed = np.isin(self.basis, ids)
+        unit = np.zeros((len(self.basis), int(removed.sum())))
+        unit[np.flatnonzero(removed), np.arange(unit.shape[1])] = 1.0
         lost, _ = qr(self.Q @ solve_triangular(self.R, unit, trans=1), mode="economic")
-        turn, R = qr(self.R[:, ~gone], mode="economic")
+        rotation, R = qr(self.R[:, ~removed], mode="economic")
         sketch = replace(
             self,
             dictionary=self.dictionary[~np.isin(self.dictionary, ids)],
-            basis=self.basis[~gone],
-            basis_points=self.basis_points[~gone],
-            Q=self.Q @ turn,
+            basis=self.basis[~removed],
+            basis_points=self.basis_points[~removed],
+            Q=self.Q @ rotation,
             R=R,
         )
         return sketch, lost
 
     def compact(self) -> Sketch:
-        """Remove the columns that removed members have left: the features become Z Q, and Q the identity."""
+        """Remove the columns left by removed members: the features become Z Q, and Q the identity."""
         return replace(self, features=GrowableMatrix(self.features.array @ self.Q), Q=np.eye(len(self.basis)))
 
     @property
     def has_dependents(self) -> bool:
-        """Whether the features of some members depend on those of the others."""
+        """Whether the features of some members depend on those of others."""
         return len(self.basis) < len(self.dictionary)
 
 

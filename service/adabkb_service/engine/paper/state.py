@@ -1,7 +1,7 @@
 """The state of a study, and the operations on it. States are immutable: each operation returns a new one.
 
-A state consists of the cells of the tree, the points with their results, the dictionary, and what follows from these.
-It is a function of the log, and all decisions are functions of it.
+A state consists of the cells of the tree, the points with their results, the dictionary, and quantities derived from
+these. It is a function of the log, and all decisions are functions of it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from adabkb_service.engine.randomness import uniforms
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Largest number of rank-one and column updates between two factorisations from scratch.
+# Most rank-one and column updates between two factorisations from scratch.
 UPDATES_BEFORE_REFACTORIZATION = 256
-# If a larger share of the dictionary changes, it is cheaper to factorise from scratch (docs/benchmarks.md).
+# If a larger share of the dictionary changes, factorising from scratch is cheaper (docs/benchmarks.md).
 LARGE_CHANGE = 0.5
 # Outputs whose standard deviation is below this, relative to the largest output, count as constant.
 CONSTANT = 1e-12
@@ -62,7 +62,7 @@ class PosteriorSummary:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A study between two requests."""
+    """The state of a study between two requests."""
 
     problem: Problem
     tree: Leaves
@@ -70,9 +70,9 @@ class State:
     gp: SketchedGP
     summary: PosteriorSummary
     batch: Batch | None = None
-    """None if the dictionary is drawn anew with each result."""
+    """None if the dictionary is redrawn with each result."""
     updates_since_refactorization: int = 0
-    """Number of results that were folded by updates since the last factorisation from scratch."""
+    """Number of results folded by updates since the last factorisation from scratch."""
     clipped: int = 0
     """How often a clearly negative variance forced a factorisation from scratch."""
 
@@ -126,7 +126,7 @@ def summarize(problem: Problem, points: Points, gp: SketchedGP) -> PosteriorSumm
 
 
 def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
-    """The state with the points at cube positions (k, d), some of which it may know already, and their ids."""
+    """The state with the points at cube positions (k, d), some of which may be known already, and their ids."""
     ids: list[int] = []
     fresh: dict[bytes, int] = {}
     for position in positions:
@@ -150,8 +150,8 @@ def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
 
 
 def expand(state: State, cell: int) -> State:
-    """Replace a leaf, given its position in the tree's arrays, by its N children. The posterior is computed for the
-    children only."""
+    """Replace a leaf, given its position in the tree's arrays, by its N children. Computes the posterior only for the
+    children."""
     problem, tree = state.problem, state.tree
     branching = problem.config.branching
     (lows,), (highs,) = split(tree.low.array[[cell]], tree.high.array[[cell]], branching, problem.side_scale)
@@ -169,7 +169,7 @@ def expand(state: State, cell: int) -> State:
 
 
 def prune(state: State) -> tuple[State, list[str]]:
-    """Prune the leaves that cannot hold an optimum. Returns the state, and the keys of the pruned cells."""
+    """Prune the leaves that cannot contain an optimum. Returns the state, and the keys of the pruned cells."""
     tree, summary = state.tree, state.summary
     if summary.incumbent is None or tree.listed or not state.problem.config.prunes:
         return state, []
@@ -181,9 +181,9 @@ def prune(state: State) -> tuple[State, list[str]]:
 
 
 def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray[np.bool_]:
-    """Draw the dictionary: each evaluated point is in it with probability min(1, qbar n_i s2_i), independently.
+    """Draw the dictionary: it contains each evaluated point independently, with probability min(1, qbar n_i s2_i).
 
-    If no point is drawn, the most probable one is taken.
+    If no point is drawn, it contains the most probable one.
 
     Args:
         problem: constants and seed.
@@ -246,7 +246,7 @@ def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int =
 
 def absorb(state: State, point: int, value: float) -> State:
     """Fold a result of a known point, given its id: by rank-one and column updates, or by a factorisation from scratch
-    if that is cheaper or rounding errors require it."""
+    if that is cheaper or required by rounding errors."""
     batch = _batch_with(state, point)
     present = state.gp.sketch.dictionary
     dictionary = resampled(state, point) if batch is None else present
@@ -289,7 +289,7 @@ def absorb(state: State, point: int, value: float) -> State:
 
 
 def _batch_with(state: State, point: int) -> Batch | None:
-    """The batch with one more result, at this point; None if the dictionary must be drawn anew."""
+    """The batch with one more result at this point; None if the dictionary must be redrawn."""
     most, batch = state.problem.config.batch_drift, state.batch
     if most is None or batch is None or not len(state.gp.sketch.dictionary):
         return None

@@ -1,10 +1,10 @@
-"""V_h, a bound on how much the objective varies in a cell, in two forms.
+"""V_h, a bound on the variation of the objective in a cell, in two forms.
 
 Both depend on g, a bound on the distance in the RKHS between the centroid of a cell and its other points: the kernel's
 ``distance`` at the radius of the cell, or ``distance_at_depth``. Ada-BKB's V_h is F g. (The paper's lemma bounds the
-difference of f between any two points of a cell by means of the radius, although two points may be twice as far apart.
-The index needs only the difference from the centroid, for which the radius is right.) Ada-GP-UCB's V_h comes from
-chaining and holds for draws from the Gaussian process. It is larger, by a factor that hardly decreases with h.
+difference of f between any two points of a cell by the radius, although two points may be twice as far apart. The index
+needs only the difference from the centroid, for which the radius is right.) Ada-GP-UCB's V_h comes from chaining and
+holds for draws from the Gaussian process. It is larger, by a factor that hardly decreases with h.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Chaining:
-    """The constants of Ada-GP-UCB's V_h (Shekhar and Javidi 2018) that Ada-BKB does not have."""
+    """Constants of Ada-GP-UCB's V_h (Shekhar and Javidi 2018) that Ada-BKB does not have."""
 
     horizon: int
     """T, the number of results for which the bound holds."""
     c1: float
-    """C_1: the box can be covered by C_1 r^-d balls of radius r."""
+    """C_1: C_1 r^-d balls of radius r can cover the box."""
 
 
 def distance_at_depth(kernel: Kernel, v1: float, rho: float, shortest: float, depth: int) -> float:
@@ -53,8 +53,8 @@ def variation_by_chaining(
         C_4 = 2 ln(C_1^2 pi^2 / 3) + 2 ln(T^2 pi^2 / 6)
         C_3 = sum over i <= h_max of 2^(1 - i) (sqrt(ln i) + sqrt(2 d ln 2) sqrt(i))
 
-    This is the code of Ada-BKB's authors with two differences: it has ln(1 / delta) where theirs has delta, and where g
-    is so large that the root would be of a negative number (theirs is nan), the root is 0.
+    This is the code of Ada-BKB's authors with two differences: it has ln(1 / delta) where theirs has delta, and the
+    root is 0 where g is so large that its argument would be negative (theirs is NaN).
 
     Args:
         form: T and C_1.

@@ -85,7 +85,7 @@ def suggestions(
     state: State,
     pending: Array,
     failed: Array | None = None,
-    moved: Array | None = None,  # noqa: ARG001
+    replaced: Array | None = None,  # noqa: ARG001
 ) -> Iterator[Suggestion[State]]:
     """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on. When the
     tree has reached its last level, the best evaluated point is repeated.
