@@ -106,7 +106,7 @@ def work(
         ),
     ] = None,
 ) -> None:
-    """Run a model worker on the PostgreSQL of servers.
+    """Run a model worker for servers that share a PostgreSQL database.
 
     It computes the models of all studies for them, until you stop it. It serves no HTTP. The settings of adabkb serve
     apply, from the environment or adabkb.toml; give workers the same ones as servers.
