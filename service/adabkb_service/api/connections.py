@@ -226,7 +226,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _answer(problem_type: ProblemType, detail: str) -> bytes:
-    """A problem as it is sent, without an application that would know the path or the id of a request."""
+    """The bytes of a problem response, without the path and the id of a request, which only the application knows."""
     problem = {
         "type": "about:blank",
         "title": problem_type.title,

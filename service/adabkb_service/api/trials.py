@@ -40,7 +40,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Queue a point of one's own; it is handed out before any new point."""
+    """Queue a point of your choice; it is handed out before any new point."""
     return reply(await done(service, queue(study_id, body, key), spend))
 
 

@@ -67,7 +67,7 @@ class Programs:
     pattern: re.Pattern[str] | None
     logs: Path | None
     expected: Expected | None = None
-    """What the study takes; None: any result."""
+    """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
     """Whether a trial has got a result, or was stopped: then output that is no result may be of a single point."""
     _running: set[ProcessGroup] = field(default_factory=set)

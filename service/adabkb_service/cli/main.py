@@ -125,7 +125,7 @@ SUMMARIES = {
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
 }
-"""What the commands and groups of the first level do."""
+"""One-line descriptions of the commands and groups of the first level."""
 
 COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
 NEED_SERVER = ("serve", "work", "data", "token")

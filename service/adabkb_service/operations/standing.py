@@ -1,4 +1,4 @@
-"""What a study is doing, in a sentence."""
+"""The state of a study, in a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REASONS: Mapping[str, str] = {
 
 
 def standing(study: Study) -> str:
-    """What a study is doing."""
+    """The state of a study."""
     if study.model.status == "degraded":
         return (
             "The model has a problem, so new points are spread evenly instead of chosen by it. Results are safe. The "
