@@ -1,4 +1,4 @@
-"""The default profile of the engine in this process, fed with results that somebody else keeps."""
+"""The default profile of the engine in this process, fed with results that its caller stores."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 Position = tuple[float, ...]
-"""Of a point in the unit cube."""
+"""The coordinates of a point in the unit cube."""
 
 WIDTH = 3.0
-"""Of ``Model.promise``, the widest that the search takes: a model of few results does not know what it misses."""
+"""The width of ``Model.promise``, the largest of the search: a model of few results underestimates its uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the evaluation of a point gave."""
+    """The result of the evaluation of a point."""
 
     position: Position
     value: float | None

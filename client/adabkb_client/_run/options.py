@@ -1,4 +1,4 @@
-"""How a run is to go: what ``Study.run`` and ``AsyncStudy.run`` take."""
+"""The options of a run: the arguments of ``Study.run`` and ``AsyncStudy.run``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from adabkb_client._models import Parameters, Trial
 from adabkb_client._run.engines import ENGINES
 
 Context = Parameters | Callable[[], Parameters] | None
-"""Values of context parameters, or what returns them as they are now."""
+"""Values of context parameters, or a function that returns their current values."""
 Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
 
@@ -45,7 +45,7 @@ class Options:
         check_catch(self.catch)
 
     def known(self) -> Parameters | None:
-        """Return the context as it is now."""
+        """Return the current context."""
         return self.context() if callable(self.context) else self.context
 
     def _check_engine(self) -> None:
@@ -58,7 +58,7 @@ class Options:
 
 
 def check_catch(catch: Any) -> None:
-    """Refuse what ``except`` would not take.
+    """Refuse values that ``except`` would not accept.
 
     Raises:
         TypeError: it is no class of exceptions, nor a tuple of them.

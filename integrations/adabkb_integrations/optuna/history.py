@@ -1,4 +1,4 @@
-"""What a study's trials say about one branch: results, pending points, and points that came out otherwise."""
+"""The information in a study's trials about one branch: results, pending points, and points with another outcome."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class History:
 
 
 def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: float) -> History:
-    """Return what the trials say about a branch.
+    """Return the information in the trials about a branch.
 
     Args:
         branch: one of the study's.
@@ -68,7 +68,7 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: f
 
 
 def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
-    """What was suggested to a trial, unless it was for another branch."""
+    """The suggested values of a trial, unless they were for another branch."""
     suggested: dict[str, Any] = trial.system_attrs.get(SUGGESTED, {})
     return suggested if suggested.keys() == {each.name for each in space.parameters} else {}
 
@@ -79,7 +79,7 @@ def _may_be_of(branch: Branch, trial: FrozenTrial) -> bool:
 
 
 def _value(trial: FrozenTrial, sign: float, finished: list[float]) -> float | None:
-    """What a finished trial is worth, the larger the better; None if it says only that its point is no good.
+    """The value of a finished trial, larger is better; None if it only shows that its point is bad.
 
     A pruned trial is worth its last intermediate value, but no more than the median of the trials completed before it:
     the intermediate values may be of something else. An infeasible trial is worth as little as the worst of these.

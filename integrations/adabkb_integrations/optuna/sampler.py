@@ -27,9 +27,9 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 FIRST = 3
 """Complete trials that a branch gets before branches are compared by their models."""
 LEFT = 3
-"""A branch is closed once so many suggestions in a row have led to other ones."""
+"""The number of suggestions in a row that led to other branches after which a branch is closed."""
 PERIOD = 10
-"""One of so many trials is random if there are several branches, so that further ones are found."""
+"""If there are several branches, one in this many trials is random, so that further branches are found."""
 MODELS = 64
 """Models kept."""
 
@@ -70,7 +70,7 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is only to save time: a copy in another process makes its own."""
+        """The state without caches: a copy in another process makes its own."""
         return {**vars(self), "_models": [], "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
-        """Reseed the independent sampler. The model needs no other seed: it knows what other workers evaluate."""
+        """Reseed the independent sampler. The model needs no other seed: it knows the points of other workers."""
         self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -108,7 +108,7 @@ class AdaBKBSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return the middle of the range for the first trial, and what the independent sampler says for others."""
+        """Return the middle of the range for the first trial, and the independent sampler's value for others."""
         _check_one_objective(study)
         if trial.number == 0:
             space = Space((axis(param_name, param_distribution),))
@@ -148,7 +148,7 @@ class AdaBKBSampler(BaseSampler):
     def _histories(
         self, study: Study, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
     ) -> list[History]:
-        """What the trials say about each branch that is open."""
+        """The information in the trials about each open branch."""
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
@@ -177,7 +177,7 @@ def _told(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
 
 
 def _rank(seen: History, model: Model, point: Array) -> tuple[int, float]:
-    """By what branches are compared, the larger the better: those of few trials first, then by their promise."""
+    """The sort key of branches, larger is better: those of few trials first, then by their promise."""
     aimed_at = len(seen.branch.trials) + len(seen.pending)
     return max(FIRST - aimed_at, 0), model.promise(point)
 
