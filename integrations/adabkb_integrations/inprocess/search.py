@@ -38,8 +38,8 @@ class Options(TypedDict, total=False):
     noise_std: SupportsFloat | None
     """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
     constraints: Sequence[str]
-    """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the grammar
-    of a study. Choices in constraints are texts, numbers, booleans, None or lists of these."""
+    """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the
+    grammar of a study. Choices in constraints are texts, numbers, booleans, None or lists of these."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``, which sum to
     1 or another ``total``."""
