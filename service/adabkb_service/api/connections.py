@@ -170,7 +170,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not HTTP."""
         del msg
-        self._refuse(CONNECTIONS[400], "The received bytes are not an HTTP/1.1 request.")
+        self._refuse(CONNECTIONS[400], "The received bytes are not a valid request in HTTP/1.1.")
 
     def _close_another(self) -> bool:
         """Close another connection that waits for its client, if one exists: the longest-waiting one of the address
