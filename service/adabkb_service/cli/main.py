@@ -245,7 +245,7 @@ def options(
             envvar="ADABKB_URL",
             metavar="URL",
             show_envvar=False,
-            help="URL of the server (default: $ADABKB_URL, or http://127.0.0.1:8000)",
+            help="server (default $ADABKB_URL or http://127.0.0.1:8000)",
         ),
     ] = None,
     local: Annotated[
@@ -259,7 +259,7 @@ def options(
             envvar="ADABKB_TOKEN",
             metavar="TOKEN",
             show_envvar=False,
-            help="your token (default: $ADABKB_TOKEN)",
+            help="your token (default $ADABKB_TOKEN)",
         ),
     ] = None,
     retry_for: Annotated[
@@ -270,7 +270,7 @@ def options(
             metavar="SECONDS",
             min=0,
             show_envvar=False,
-            help="how long to retry while the server is unavailable (default: $ADABKB_RETRY_FOR, or 5)",
+            help="time to retry (default $ADABKB_RETRY_FOR or 5)",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")] = False,
@@ -280,5 +280,5 @@ def options(
 ) -> None:
     """Optimize with a server: suggest points to try, and learn from the results.
 
-    The options above may also follow the command.
+    These options may also follow the command.
     """
