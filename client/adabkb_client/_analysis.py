@@ -1,4 +1,4 @@
-"""What the server answers about what its model has found out, and about how a study goes, as frozen records."""
+"""Responses about a study's model and its progress, as frozen records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Importance(Record):
 
 @dataclass(frozen=True)
 class ValidationItem(Record):
-    """A result, by the number of its observation, and what the model would predict of it from the others.
+    """A result, by the number of its observation, and its prediction from the other results.
 
     ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
     probability of a result that is at least as far out. A ``doubted`` one weighs less, since the others contradict it;
@@ -145,7 +145,7 @@ class Front(Record):
 
 @dataclass(frozen=True)
 class Progress(Record):
-    """Is it going well? The best result, and what the model expects of the objective there."""
+    """Is it going well? The best result, and the model's prediction of the objective there."""
 
     text: str
     best: Best | None
@@ -154,7 +154,7 @@ class Progress(Record):
 
 @dataclass(frozen=True)
 class LatestTrial(Record):
-    """Why this point? The latest trial, and what became of it."""
+    """Why this point? The latest trial, and its outcome."""
 
     text: str
     trial: int

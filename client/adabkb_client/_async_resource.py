@@ -1,4 +1,4 @@
-"""The calls of a study, each of which is awaited; ``_async_study.py`` has what is built on them."""
+"""The awaitable calls of a study; ``_async_study.py`` has the methods that are built on them."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
@@ -165,7 +165,7 @@ class AsyncStudyResource:
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
-        """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
+        """Lease a trial or, with ``count``, a list of up to ``count`` trials: see ``Study.suggest``."""
         number = 1 if count is None else count
         steps = self._calls.suggest(
             number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait

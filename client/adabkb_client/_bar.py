@@ -1,4 +1,4 @@
-"""The progress bar of what takes long: seen in a terminal or a notebook, and nowhere else."""
+"""The progress bar of long calls, shown only in a terminal or a notebook."""
 
 from typing import TYPE_CHECKING, Any
 

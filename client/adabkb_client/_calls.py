@@ -18,7 +18,7 @@ from adabkb_client._models import BatchItem
 from adabkb_client._plain import shown
 
 Json = Any
-"""What ``json.loads`` returns."""
+"""A value that ``json.loads`` returns."""
 
 Param = str | int | float | list[str] | None
 """A parameter of a query; None is none."""
@@ -26,7 +26,7 @@ Param = str | int | float | list[str] | None
 PAGE = 500
 """Items of a page."""
 BATCH = 1000
-"""Items the server takes in one batch."""
+"""The most items that the server accepts in one batch."""
 
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])

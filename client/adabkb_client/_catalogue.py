@@ -76,7 +76,7 @@ class Catalogue:
         """Rows of a table in a CSV or Excel file, with a line of names first.
 
         Args:
-            path: of the file, in UTF-8; cells are separated by commas, semicolons or tabs.
+            path: the file, in UTF-8; cells are separated by commas, semicolons or tabs.
             name: the column that names the rows; the first one by default.
             descriptors: the columns that describe the rows; by default all other columns of numbers. One of texts, if
                 it is named here, becomes a column of 0 and 1 for each of its texts.
@@ -122,7 +122,7 @@ class Catalogue:
 
     @cached_property
     def digest(self) -> str:
-        """What tells the table from any other."""
+        """A digest that identifies the table."""
         return hashlib.sha256(self.to_csv().encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:

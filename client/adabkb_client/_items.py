@@ -61,7 +61,7 @@ class Items(Sequence[T], Generic[T]):
         return self._read[place]
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas frame with a row for each item; parameters and metrics have columns of their own.
+        """Return a pandas frame with a row for each item; each parameter and metric has its own column.
 
         Raises:
             ImportError: pandas is not installed.

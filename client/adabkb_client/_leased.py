@@ -21,7 +21,7 @@ MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 """Errors that the program has if they come before its first success. Later they may be of a single point, and fail its
 trial. A ``WrongResult`` is a TypeError."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
-"""What the names of methods of Optuna's trials begin with."""
+"""The beginnings of names of methods of Optuna's trials."""
 
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
@@ -33,14 +33,14 @@ class Leased:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.outcome: Answer | None = None
-        """What the server answered to the result, the failure or the release, once one of them was reported; or to the
+        """The server's response to the result, the failure or the release, once one of them was reported; or to the
         report after which the trial is stopped."""
         self.unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that wait for the server."""
         self._attributes: Mapping[str, Any] = trial.attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Explain to a program that is written for Optuna's trials what to do.
+        """Raise an error that explains the remedy to a program written for Optuna's trials.
 
         Raises:
             AttributeError: always, as there is no such attribute.
@@ -95,7 +95,7 @@ def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
 
 
 def for_optuna() -> str:
-    """Return what to do with an objective that is written for Optuna."""
+    """Return the remedy for an objective that is written for Optuna."""
     return (
         "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
         "and leave pass_trial out. Or run the function as it is: `study.optimize(objective)`"

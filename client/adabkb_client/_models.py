@@ -1,4 +1,4 @@
-"""What the server answers, as frozen records; ``_decoding.py`` builds them, and ``_show`` prints them."""
+"""The server's responses, as frozen records; ``_decoding.py`` builds them, and ``_show`` prints them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Metrics = Mapping[str, float]
 
 @dataclass(frozen=True)
 class CurveSummary(Record):
-    """What the reports of a trial's current attempt have come to: how many, the last step with its value, the best
+    """A summary of the reports of a trial's current attempt: their number, the last step with its value, the best
     value, and the last step with an improvement that counts."""
 
     reports: int
@@ -371,7 +371,7 @@ class RunReport(Record):
 
 @dataclass(frozen=True)
 class Access(Record):
-    """Whose a study is, and with whom it is shared: "read" or "work" by user, of whom "*" is everybody.
+    """The owner of a study, and its shares: "read" or "work" by user, where "*" is everybody.
 
     A study without an owner is visible to administrators only, where the server asks for tokens.
     """
@@ -418,7 +418,7 @@ class File(Record):
 
 @dataclass(frozen=True)
 class Link(Record):
-    """A token that reads one study: give it to whoever is to see the study. ``id`` is for taking it back."""
+    """A share link: a token that reads one study, for anyone who should see the study. ``id`` is for revoking it."""
 
     id: str
     token: str = field(repr=False)

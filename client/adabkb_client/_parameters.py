@@ -187,7 +187,7 @@ class Bool:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A value that every trial has: what does not vary in this study, but belongs to each evaluation."""
+    """A value that is the same in every trial of this study, but belongs to each evaluation."""
 
     value: Choice
     when: When = field(default=None, kw_only=True)

@@ -1,4 +1,4 @@
-"""Numbers as JSON takes them, from Python, numpy or torch, and the refusal of what is no number."""
+"""Numbers as JSON takes them, from Python, numpy or torch, and the refusal of other values."""
 
 import json
 import math
@@ -22,7 +22,7 @@ class NotFinite(ValueError):
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar or an array of one element as the Python value it stands for, anything else as it is."""
+    """Return a scalar or an array of one element as a Python value, any other value unchanged."""
     is_scalar = hasattr(value, "item") and math.prod(_shape(value)) == 1
     return value.item() if is_scalar else value
 
@@ -81,7 +81,7 @@ def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a query names it: a text as it is, anything else as JSON."""
+    """Return a value as a query writes it: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, allow_nan=False, default=_scalar)
 
 
@@ -123,6 +123,6 @@ def shown(value: Any) -> str:
 
 
 def titled(name: str, words: Mapping[str, Any]) -> str:
-    """Return what people call a column or an axis: the label, or else the name, with the unit."""
+    """Return the title of a column or an axis: the label, or otherwise the name, with the unit."""
     label, unit = words.get("label") or name, words.get("unit")
     return f"{label} [{unit}]" if unit else label

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Record:
-    """What the server answers. A console shows it as one line, a notebook as a table."""
+    """A response of the server. A console shows it as one line, a notebook as a table."""
 
     def __repr__(self) -> str:
         return line(self)

@@ -66,7 +66,7 @@ class ReportCalls(TrialCalls):
         return answer
 
     def deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> Steps[bool]:
-        """Send what a leased trial has to report, and return whether it is to stop.
+        """Send the reports of a leased trial, and return whether it should stop.
 
         Reports that cannot be delivered wait in memory, and are sent with the next one.
 
@@ -96,7 +96,7 @@ class ReportCalls(TrialCalls):
         return trial.should_stop()
 
     def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> Listing[CurvePoint]:
-        """Yield what an attempt of a trial has reported, by step; the current attempt if none is given."""
+        """Yield the reports of an attempt of a trial, by step; by default the current attempt."""
         params: dict[str, Param] = {"attempt": attempt}
         path = f"{self._path}/trials/{self._reference(trial)['trial']}/reports"
         return Listing(path, lambda report: decode(CurvePoint, report), params)

@@ -1,4 +1,4 @@
-"""The calls of a study, each of which blocks until it is answered; ``_study.py`` has what is built on them."""
+"""The blocking calls of a study; ``_study.py`` has the methods that are built on them."""
 
 from collections.abc import Callable, Mapping
 from typing import Concatenate, ParamSpec, Self, TypeVar, overload
@@ -163,7 +163,7 @@ class StudyResource:
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
-        """Lease a trial or, with ``count``, a list of up to so many.
+        """Lease a trial or, with ``count``, a list of up to ``count`` trials.
 
         Args:
             count: how many; None for a single trial instead of a list.

@@ -28,12 +28,12 @@ class Stop(TypedDict, total=False):
 
 
 class EarlyStoppingRule(TypedDict, total=False):
-    """What every rule that ends trials early has."""
+    """The common fields of all early-stopping rules."""
 
     max_steps: Required[int]
     """Steps of a full evaluation."""
     min_steps: int
-    """That every trial may take; of ASHA the first rung."""
+    """The steps that every trial may take; the first rung of ASHA."""
 
 
 class MedianRule(EarlyStoppingRule, total=False):
@@ -69,7 +69,7 @@ class Mixture(TypedDict, total=False):
     parameters: Required[Sequence[str]]
     """The names of the shares."""
     total: SupportsFloat
-    """What they sum to: 1 if absent."""
+    """The sum of the shares: 1 if absent."""
     at_most: SupportsIndex | None
     """How many of them may be above 0; None, the default: all."""
     least: SupportsFloat
@@ -97,20 +97,20 @@ class Belief(TypedDict, total=False):
     """Where the optimum is thought to be along one parameter."""
 
     around: float
-    """Of a number: the value that is thought to be best."""
+    """For a number: the value that is thought to be best."""
     width: float
     """On a linear scale: so far from ``around``, the density is half as large."""
     factor: float
     """On a log scale: the same at ``around`` times ``factor``, and at ``around`` divided by it."""
     weights: Mapping[str, float]
-    """Of choices, by their text: the others have 1."""
+    """For choices: weights by the choice's text; the others have 1."""
 
 
 class Quantity(TypedDict, total=False):
     """How people write what a result measures, and between which values it naturally lies."""
 
     label: str | None
-    """What people read in place of the name."""
+    """The label that people read in place of the name."""
     unit: str | None
     """Such as "%"."""
     digits: int | None
@@ -125,7 +125,7 @@ class StudyChanges(TypedDict, total=False):
     """The settings that can be changed while a study runs. None is no limit."""
 
     budget: SupportsIndex | CostBudget | None
-    """Trials at most, each counts once, however often it was leased; or what the results may cost together."""
+    """Trials at most, each counts once, however often it was leased; or the total cost of the results."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is no larger, in the objective's units."""
     stop: Stop | None
@@ -143,7 +143,7 @@ class StudyChanges(TypedDict, total=False):
     tags: Mapping[str, str]
     """Texts by name, to find the study by."""
     quantities: Mapping[str, Quantity]
-    """Names, units, digits and natural bounds of what results measure: of "value", which is the objective, and of
+    """Names, units, digits and natural bounds of measured quantities: of "value", which is the objective, and of
     metrics, by name, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
 
 
@@ -151,17 +151,17 @@ class StudySettings(StudyChanges, total=False):
     """The settings that a study is created with, all of which may be left out."""
 
     seed: SupportsIndex | None
-    """Studies with the same definition, seed and results suggest the same points. None lets the server draw one."""
+    """Studies with the same definition, seed and results suggest the same points. If None, the server draws one."""
     noise_std: SupportsFloat | None
     """Standard deviation of a result, in the objective's units. None: it is learned."""
     constraints: Sequence[str]
-    """What every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
+    """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | None
-    """When to end a trial before its last step, by what it reports."""
+    """The rule that ends a trial before its last step, by its reports."""
     metrics: Sequence[str]
-    """What each result measures beside its value."""
+    """The metrics of each result beside its value."""
     outcome_constraints: Sequence[OutcomeConstraint]
     """Bounds of metrics; the best point is one that keeps them."""
     objectives: Sequence[StudyObjective]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Study(StudyResource):
-    """A study on the server. The object has no state of its own, so many processes may work on one study."""
+    """A study on the server. The object holds no state, so many processes may work on one study."""
 
     @contextmanager
     def trial(

@@ -69,7 +69,7 @@ class StudyCalls(ReportCalls):
         "Editing a running study's space".
 
         Args:
-            parameters: of the space, to replace those of the same names or to be added; the others stay.
+            parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values that parameters which are added had in the trials so far.
             changes: the settings that can be changed: see ``StudyChanges``.
 
@@ -370,7 +370,7 @@ class StudyCalls(ReportCalls):
         return decode(Importance, (yield Call("GET", f"{self._path}/importance", params={"metric": metric})))
 
     def validation(self, metric: str | None = None) -> Steps[Validation]:
-        """Return results beside what the model would predict of them from the others: leave-one-out.
+        """Return each result with its prediction from the other results (leave-one-out).
 
         Args:
             metric: what to predict in place of the objective; required if there are several objectives.

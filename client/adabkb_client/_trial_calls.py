@@ -44,7 +44,7 @@ class TrialCalls:
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Steps[list[Trial]]:
-        """Lease up to so many trials.
+        """Lease up to ``count`` trials.
 
         Args:
             count: how many.
@@ -157,7 +157,7 @@ class TrialCalls:
         return _noted(trial, (yield from self._lease("release", trial, retry_for=stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
-        """Report what the end of a block says of its trial, unless its outcome was reported before."""
+        """Report the outcome of a trial at the end of its block, unless it was reported before."""
         if trial.settled:
             return
         if error is None:
@@ -234,7 +234,7 @@ class TrialCalls:
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
 
     def why(self, trial: Leased | Trial | int) -> Steps[dict[str, Any]]:
-        """Return what a trial was decided on, and all events about it, in wire form: see docs/http.md."""
+        """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
         document: dict[str, Any] = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
         return document
 

@@ -81,7 +81,7 @@ class StudyComplete(NoTrialAvailable):
 
 
 class WorkerDied(AdaBKBError):
-    """A worker process of ``study.run(..., processes=True)`` ended, by a signal or by itself, while it evaluated."""
+    """A worker process of ``study.run(..., processes=True)`` ended, by a signal or on its own, while it evaluated."""
 
 
 class WorkerLost(AdaBKBError):
@@ -98,11 +98,11 @@ class APIError(AdaBKBError):
     arguments instead. ``problem`` is the whole document, empty if it was not the API that answered.
 
     Args:
-        status: of the answer.
+        status: the status of the response.
         code: stable, for programs.
         detail: the server's sentence.
         request_id: also in the server's log.
-        pointers: what is wrong where in the body.
+        pointers: the errors in the body, by JSON pointer.
         names: the parameters of the search space in order, where the pointers have only their positions.
         retry_after: the server's advice in seconds.
     """
@@ -133,7 +133,7 @@ class APIError(AdaBKBError):
         super().__init__(f"{status} {code}: {what}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the text and the fields: what it was made of cannot be told from the text."""
+        """Pickle the text and the fields: the arguments cannot be recovered from the text."""
         return _remade, (type(self), self.args), vars(self)
 
 
@@ -152,7 +152,7 @@ class NotFound(APIError):
 
 
 class Conflict(APIError):
-    """The request contradicts what is stored, such as another value for a finished trial."""
+    """The request contradicts stored data, such as another value for a finished trial."""
 
 
 class PreconditionFailed(APIError):
@@ -185,7 +185,7 @@ _REMEDIES = {
     "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) costs none.",
     "not_found": "Give Client the address of the server alone, without a page, such as http://127.0.0.1:8000.",
 }
-"""What to do in terms of this client, by code."""
+"""Remedies in terms of this client, by code."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: Invalid,
@@ -237,12 +237,12 @@ def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def steps_of(pointer: str) -> list[str]:
-    """Return the names and positions on the way to what a JSON pointer (RFC 6901) points to."""
+    """Return the names and positions on the path to the target of a JSON pointer (RFC 6901)."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.lstrip("/?").split("/")]
 
 
 def _argument(pointer: str, names: Sequence[str]) -> str:
-    """Name what a pointer points to as the program does: "parameter 'depth', high" for "/parameters/0/high"."""
+    """Name the target of a pointer as the program does: "parameter 'depth', high" for "/parameters/0/high"."""
     first, *rest = steps_of(pointer)
     if first == "parameters" and rest:
         position = rest[0]

@@ -66,7 +66,7 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
 
 
 def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float, ...]:
-    """Of each choice, in their order."""
+    """The weight of each choice, in the order of the choices."""
     if not isinstance(belief, Mapping) or belief.keys() != {"weights"} or not isinstance(belief["weights"], Mapping):
         raise ValueError(f'{where} is about choices; give {{"weights": {{choice: weight}}}}, not {belief!r}')
     texts = [_text(choice) for choice in choices]
@@ -88,5 +88,5 @@ def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float,
 
 
 def _text(choice: object) -> str:
-    """What a choice is called: itself if it is a text, else its JSON, or what Python prints of it."""
+    """The name of a choice: itself if it is a text, otherwise its JSON or its Python representation."""
     return choice if isinstance(choice, str) else json.dumps(choice, default=repr)

@@ -36,7 +36,7 @@ class Domain:
 
     space: spaces.Space
     choices: Mapping[str, Sequence[Any]]
-    """Of the parameters that have some, as they are declared."""
+    """The declared choices of the parameters that have choices."""
 
     @property
     def size(self) -> float:
@@ -175,7 +175,7 @@ def _conditions(
 
 
 def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
-    """What the engine has for a choice; a number stays as it is."""
+    """The engine's value for a choice; a number is unchanged."""
     if choices is None:
         return value
     for choice, known in zip(choices, _values(choices), strict=True):
@@ -185,7 +185,7 @@ def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
 
 
 def _values(choices: Sequence[Any]) -> Sequence[Any]:
-    """What the engine has for choices: themselves, or their indices."""
+    """The engine's values for choices: the choices, or their indices."""
     return choices if _are_values(choices) else range(len(choices))
 
 

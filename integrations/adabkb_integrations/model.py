@@ -21,7 +21,7 @@ from adabkb_service.engine.systems import policy_of
 
 Array = NDArray[np.float64]
 Position = tuple[float, ...]
-"""Of a point in the unit cube."""
+"""The coordinates of a point in the unit cube."""
 
 WIDTH = 3.0
 """Of a ``Promise``, the widest that the search takes: a model of few results does not know what it misses."""
@@ -29,7 +29,7 @@ WIDTH = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the evaluation of a point gave."""
+    """The result of the evaluation of a point."""
 
     position: Position
     value: float | None

@@ -1,4 +1,4 @@
-"""What the record of a finished trial does not say about its result."""
+"""Details of a result that the record of a finished trial does not have."""
 
 from adabkb_client import Study, Trial
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 
 @dataclass
 class AdaBKBSweeperConf:
-    """What ``hydra.sweeper`` has: see docs/integrations.md."""
+    """The options of ``hydra.sweeper``: see docs/integrations.md."""
 
     _target_: str = "hydra_plugins.adabkb_sweeper.AdaBKBSweeper"
     study: str = "${hydra.job.name}"
@@ -36,7 +36,7 @@ class AdaBKBSweeper(Sweeper):
     """Evaluates the trials of a study as jobs of Hydra.
 
     Args:
-        study: its name.
+        study: name of the study.
         url: of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
         local: a database, such as ``study.db``, whose own server is used instead.
         budget: of the study, None for no end.
@@ -70,7 +70,7 @@ class AdaBKBSweeper(Sweeper):
         self.launcher: Launcher | None = None
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Take what Hydra has made of the program."""
+        """Accept Hydra's description of the program."""
         self.hydra_context = hydra_context
         self.config = config
         self.launcher = Plugins.instance().instantiate_launcher(

@@ -22,7 +22,7 @@ def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) 
 
 
 def unfolded(row: Locator) -> Locator:
-    row.get_by_text("What you know of it").click()
+    row.get_by_text("Prior knowledge").click()
     return row
 
 
@@ -202,7 +202,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         assert accessible(page) == []
         create, told = page.get_by_role("button", name="Create the study"), page.get_by_role("alert")
         for row in (rate, optimizer, nesterov, delay, slow):
-            row.get_by_text("What you know of it").click()
+            row.get_by_text("Prior knowledge").click()
 
         create.click()
         expect(told).to_contain_text("Exists only where: choose a parameter, or remove the condition.")

@@ -26,7 +26,7 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         row.get_by_label("to", exact=True).fill("120")
         row.get_by_label("Unit").fill("°C")
         row.get_by_label("Step").fill("1")
-        row.get_by_text("What you know of it").click()
+        row.get_by_text("Prior knowledge").click()
         row.get_by_label("What people read").fill("Bath temperature")
         expect(page.locator("#summary")).to_contain_text(
             "a number from 20 to 120 °C, called “Bath temperature” in steps of 1"

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class AsyncTransport(Exchange):
-    """Performs procedures, and lets other tasks run meanwhile."""
+    """Performs procedures while other tasks run."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -50,7 +50,7 @@ class AsyncTransport(Exchange):
             raise error.with_traceback(None) from None
 
     async def perform_in_threads(self, steps: Steps[T]) -> T:
-        """Perform a procedure that reads or writes files: what it does between two calls is done in threads."""
+        """Perform a procedure that reads or writes files: its steps between two calls run in threads."""
         try:
             return await _performed(steps, self._call, advance=_in_thread)
         except AdaBKBError as error:
@@ -118,7 +118,7 @@ class AsyncTransport(Exchange):
         return self.server.address()
 
     async def _deliver_along(self) -> None:
-        """Send what is kept now that the server answers, unless another task does."""
+        """Send kept results now that the server responds, unless another task does."""
         if not self._delivering:
             self._delivering = True
             try:
@@ -148,7 +148,7 @@ class _Connections:
 
 
 Step = Callable[[], Call]
-"""Goes on with a procedure until its next call. Raises StopIteration with what the procedure returns."""
+"""Continues a procedure until its next call. Raises StopIteration with the procedure's return value."""
 
 
 async def _here(step: Step) -> Call | StopIteration:

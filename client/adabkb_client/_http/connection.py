@@ -1,4 +1,4 @@
-"""Where the server is, and how to talk to it: what a client takes from its arguments and from the environment."""
+"""The connection settings of a client: from its arguments and from the environment."""
 
 import os
 import re
@@ -30,12 +30,12 @@ HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 PROXY = re.compile(r"(?:https?|socks5h?)://[^/]")
 UNSENDABLE = re.compile(r"[^!-~]")
-"""What a bearer token cannot have: spaces, line ends, control characters, and what is not ASCII."""
+"""Characters that a bearer token cannot have: spaces, line ends, control characters, and all that are not ASCII."""
 
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server that somebody else runs. No error shows its address before it is checked, as it may be a token.
+    """A server that another program runs. No error shows its address before it is checked, as it may be a token.
 
     Raises:
         ValueError: the address has no scheme.
@@ -47,7 +47,7 @@ class RemoteServer:
     first_contact = FIRST_CONTACT
     """Seconds for which a call is repeated if the server has never answered."""
     remedy = REMEDY
-    """What to do if it does not answer."""
+    """The remedy if the server does not respond."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str):
@@ -88,7 +88,7 @@ Server = RemoteServer | LocalServer
 
 @dataclass(frozen=True)
 class Settings:
-    """What a transport takes."""
+    """The settings of a transport."""
 
     server: Server
     token: str | None = field(repr=False)
@@ -101,7 +101,7 @@ class Settings:
     http_client: httpx.Client | httpx.AsyncClient | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process makes connections of its own with.
+        """Return the settings from which another process makes its own connections.
 
         Raises:
             TypeError: it is of this process only.
@@ -157,17 +157,17 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_proxy(proxy: str | None) -> None:
-    """Refuse what is no address of a proxy. The error does not show it, as it may have a password."""
+    """Refuse a text that is not the address of a proxy. The error does not show it, as it may have a password."""
     if proxy is not None and not (isinstance(proxy, str) and PROXY.match(proxy)):
         raise ValueError("proxy must be the address of one, such as http://proxy.example.org:3128")
 
 
 def checked_token(token: Any, name: str) -> str | None:
-    """Return a token that can be sent; None if there is none. No error shows it.
+    """Return a token that can be sent; None without a token. No error shows it.
 
     Args:
-        token: what the user gave.
-        name: of the argument or the variable, for errors.
+        token: the user's value.
+        name: name of the argument or the variable, for errors.
 
     Raises:
         TypeError: it is no text.

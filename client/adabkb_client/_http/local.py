@@ -64,7 +64,7 @@ class LocalServer:
         self.database = Path(database).resolve()
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]
         self.name = f"local-{self.database.name[:100]}-{digest}"
-        """Of its outbox: the port differs from start to start."""
+        """The name of the server's outbox: its port differs from start to start."""
         self._one_at_a_time = threading.Lock()
         clients = self._opened(self._beside("clients"))
         self._join(clients)

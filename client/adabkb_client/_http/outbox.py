@@ -83,7 +83,7 @@ class KeptResult:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of kept results: ``sent`` were stored, ``refused`` are kept apart."""
+    """The outcome of sending kept results: ``sent`` were stored, ``refused`` were set aside."""
 
     sent: tuple[KeptResult, ...]
     refused: tuple[KeptResult, ...]
@@ -94,7 +94,7 @@ class Outbox:
 
     Args:
         server: names it: its address or, for the server of ``Client.local``, whose port changes, its database.
-        folder: of the results for all servers; else the environment's ADABKB_OUTBOX, else the folder in which this
+        folder: the folder of the results for all servers; default: $ADABKB_OUTBOX, or the folder in which this
             platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
     """
 
@@ -164,7 +164,7 @@ class Outbox:
             log.log(level, "the file of %s cannot be removed: %s", kept, error)
 
     def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
-        """Put a result apart, with what the server has against it. If that fails, log it, and leave it where it is."""
+        """Set a result aside, with the server's refusal. If that fails, log it, and leave the result in place."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
         log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
         if self._written(refused):
@@ -222,7 +222,7 @@ def _kept(file: Path) -> KeptResult | None:
 
 
 def _checked(kept: KeptResult) -> KeptResult:
-    """Return what was read if it is a request that this client makes: it is sent with the token of whoever reads it.
+    """Return a kept result if it is a request that this client makes: it is sent with the reader's token.
 
     Raises:
         TypeError: a part of it is of another type.

@@ -1,4 +1,4 @@
-"""What an exchange with the server means, apart from how it is sent: requests, answers, and when to try again.
+"""The protocol of an exchange with the server, independent of its transport: requests, responses and retries.
 
 A logical call is sent until it is answered. Its Idempotency-Key is generated once, before the first attempt, so the
 server performs the call once, however often it is sent.
@@ -47,7 +47,7 @@ def default_headers(token: str | None) -> dict[str, str]:
 
 
 def trace_headers() -> dict[str, str]:
-    """Return what lets the server's trace go on from the program's, if the program uses OpenTelemetry."""
+    """Return the headers that continue the program's trace on the server, if the program uses OpenTelemetry."""
     headers: dict[str, str] = {}
     if "opentelemetry.trace" in sys.modules:
         from opentelemetry import propagate  # noqa: PLC0415
@@ -62,7 +62,7 @@ def without_secrets(url: str) -> str:
 
 
 def trusted_certificates(verify: str | os.PathLike[str] | ssl.SSLContext | bool) -> ssl.SSLContext:
-    """Return what is trusted: see ``Client``.
+    """Return the TLS context with the trusted certificates: see ``Client``.
 
     Raises:
         OSError: there is no such file or folder, or it has no certificates.
@@ -174,7 +174,7 @@ def say_once(patience: float, state: RetryCallState) -> None:
 
 
 def pause(patience: float, state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, or else backoff with full jitter.
+    """Return the seconds until the next attempt: the server's Retry-After, or otherwise backoff with full jitter.
 
     The last attempt is made at the end of the time.
     """

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Exchange:
-    """The settings of a connection, its requests, and what becomes of results on the way."""
+    """The settings of a connection, its requests, and the fate of results that cannot be sent."""
 
     def __init__(self, settings: Settings) -> None:
         self.server = settings.server
@@ -51,11 +51,11 @@ class Exchange:
 
     @property
     def _http_options(self) -> dict[str, Any]:
-        """What a client of httpx takes that is ours."""
+        """The options of this client for httpx."""
         return {"verify": trusted_certificates(self._settings.verify), "proxy": self._settings.proxy}
 
     def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
-        """Return the same connections with other settings; None leaves one as it is."""
+        """Return the same connections with other settings; None keeps a setting."""
         now = self._settings
         derived = object.__new__(type(self))
         vars(derived).update(vars(self), _is_ours=False)
@@ -68,7 +68,7 @@ class Exchange:
         return derived
 
     def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
-        """Pickle the settings: another process makes connections of its own."""
+        """Pickle the settings: another process makes its own connections."""
         return type(self), (self._settings,)
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
@@ -118,7 +118,7 @@ class Exchange:
         }
 
     def _patience(self, call: Call) -> float:
-        """For how many seconds to repeat a call: never for longer than the client is told to."""
+        """The seconds for which to retry a call, at most ``retry_for`` of the client."""
         told = self._settings.retry_for
         if call.retry_for is not None:
             return call.retry_for if told is None else min(call.retry_for, told)
@@ -173,7 +173,7 @@ def api_url(address: str, path: str) -> str:
 
 
 def deleted_before(call: Call, state: RetryCallState) -> bool:
-    """Whether an earlier attempt, whose answer was lost, may have deleted what is not found now."""
+    """Whether an earlier attempt, whose response was lost, may have deleted the item that is not found now."""
     return call.method == "DELETE" and state.attempt_number > 1
 
 
@@ -280,7 +280,7 @@ class Transport(Exchange):
         return self._read(call, response, address)
 
     def _deliver_along(self) -> None:
-        """Send what is kept now that the server answers, unless another thread does."""
+        """Send kept results now that the server responds, unless another thread does."""
         if self._delivering.acquire(blocking=False):
             try:
                 tell_of(self.deliver())

@@ -1,4 +1,4 @@
-"""How the cells of a row become the result of a study: which column is what, and what a cell stands for."""
+"""How the cells of a row become the result of a study: the meaning of its columns and cells."""
 
 import ast
 import json
@@ -34,12 +34,12 @@ class NoColumn(ValueError):
 
 
 class Unfit(ValueError):
-    """A cell does not stand for what it should; the message is to be read after the name of its field."""
+    """A cell does not have a valid value; the message follows the name of its field."""
 
 
 @dataclass(frozen=True)
 class RowError:
-    """What does not fit in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
+    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
 
     row: int
     field: str
@@ -48,8 +48,8 @@ class RowError:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column has what: the parameters by name, the value, its standard error, the state of the row; and metrics
-    and their standard errors, by name."""
+    """The columns of the fields: the parameters by name, the value, its standard error, the state of the row; and
+    metrics and their standard errors, by name."""
 
     parameters: Mapping[str, str]
     value: str | None
@@ -77,10 +77,10 @@ def chosen(
     several: bool = False,
     quantities: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Columns:
-    """Return which of some columns has what: what the arguments name, else the columns of the usual names.
+    """Return the columns of the fields: those that the arguments name, or otherwise the columns of the usual names.
 
     Args:
-        columns: those that there are.
+        columns: the existing columns.
         parameters: of the study, in wire form.
         mapping: the column of a parameter by its name, where it has another one.
         value: the column of the results.
@@ -154,7 +154,7 @@ def left_out(row: Row, columns: Columns) -> str | None:
 def fitted(
     row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[RowError]]:
-    """Return the result of a row in wire form, and what does not fit in it. Ranges are left to the server to check."""
+    """Return the result of a row in wire form, and the errors in it. The server checks ranges."""
     if row.problem is not None:
         return {}, [RowError(row.number, "row", row.problem)]
     errors: list[RowError] = []
@@ -261,7 +261,7 @@ def _choice(choices: Sequence[Any], cell: Any) -> Any:
 
 
 def _readings(cell: Any) -> Iterator[Any]:
-    """What a cell may stand for, the most literal first."""
+    """The possible values of a cell, the most literal first."""
     yield cell
     if isinstance(cell, str):
         text = cell.strip()
@@ -272,7 +272,7 @@ def _readings(cell: Any) -> Iterator[Any]:
 
 
 def _identity(value: Any) -> Any:
-    """What two values have in common if they are the same in JSON, where true is not 1."""
+    """A key that two values share if they are equal in JSON, where true is not 1."""
     if isinstance(value, list | tuple):
         return "list", tuple(map(_identity, value))
     return isinstance(value, bool), value

@@ -1,4 +1,4 @@
-"""What an import has stored, or would store, and what it could not."""
+"""The report of an import: stored results and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ImportedResult(Record):
 
 @dataclass(frozen=True, repr=False)
 class ImportReport(Record):
-    """What became of the rows of a source.
+    """The outcome of importing the rows of a source.
 
     ``results`` has those that were stored now or, if this was a ``dry_run``, would be. ``repeated`` counts those that
     the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``errors``

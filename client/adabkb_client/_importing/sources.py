@@ -24,7 +24,7 @@ NESTED = "parameters"
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its cells by column; ``problem`` is what is wrong with a row that has none."""
+    """A row with its cells by column; ``problem`` is the error of a row that could not be read."""
 
     number: int
     cells: Mapping[str, Any] = field(default_factory=dict)

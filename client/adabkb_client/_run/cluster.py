@@ -145,7 +145,7 @@ class Cluster(ABC):
         )
 
     def cancel(self) -> None:
-        """Cancel what is under way, and start nothing more."""
+        """Cancel running evaluations, and start no more."""
         with self._lock:
             self._cancelled = True
             tasks = list(self._tasks)
@@ -163,7 +163,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def _reply(self, task: Any, seconds: float) -> bytes | None:
-        """Wait for the pickled reply, or for the beginning of the evaluation, for so many seconds at most."""
+        """Wait for the pickled reply, or for the beginning of the evaluation, for at most so many seconds."""
 
     @abstractmethod
     def _is_evaluated(self, task: Any) -> bool:
@@ -171,7 +171,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def _described(self) -> str:
-        """Return in words what the cluster has."""
+        """Return the resources of the cluster in words."""
 
     @abstractmethod
     def _stop(self, task: Any) -> None:

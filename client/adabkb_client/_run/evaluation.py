@@ -32,9 +32,9 @@ class Evaluation:
         """Return the function's result for a trial, or the outcome that the function has reported itself.
 
         Raises:
-            WrongResult: what it returned is no result of the study.
+            WrongResult: the returned value is not a result of the study.
             NotFinite: the number is infinite or NaN.
-            BaseException: what the function raised.
+            BaseException: an error of the function.
         """
         return self.result(self.begin(trial), trial)
 
@@ -43,13 +43,13 @@ class Evaluation:
         return self.function(trial) if self.pass_trial else self.function(**trial.parameters)
 
     def result(self, returned: Any, trial: Leased) -> Result | Answer:
-        """Return what the function has returned as a result. Raises as above."""
+        """Convert the function's return value to a result. Raises as above."""
         if trial.outcome is not None and (returned is None or trial.should_stop()):
             return trial.outcome
         return self.result_of(returned)
 
     def result_of(self, returned: Any) -> Result:
-        """Return what the function has returned as a result, whatever the trial. Raises as above."""
+        """Convert the function's return value to a result, independent of the trial. Raises as above."""
         try:
             return as_result(returned, self.expected)
         except WrongResult as wrong:

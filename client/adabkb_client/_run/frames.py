@@ -12,7 +12,7 @@ from adabkb_client.errors import AdaBKBError
 
 OURS = ("adabkb_client", "adabkb_integrations")
 TRACEBACK = "Traceback (most recent call last)"
-"""What the note begins with that an error of another process brings along: see ``formatted``."""
+"""The beginning of the note in an error of another process: see ``formatted``."""
 
 
 def own_frames(error: BaseException) -> TracebackType | None:

@@ -1,4 +1,4 @@
-"""How a run is to go: what ``Study.run`` and ``AsyncStudy.run`` take."""
+"""The options of a run: the arguments of ``Study.run`` and ``AsyncStudy.run``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Options:
         check_catch(self.catch)
 
     def known(self) -> Parameters | None:
-        """Return the context as it is now."""
+        """Return the current context."""
         return self.context() if callable(self.context) else self.context
 
     def _check_gpus(self) -> None:
@@ -71,7 +71,7 @@ class Options:
 
 
 def check_catch(catch: Any) -> None:
-    """Refuse what ``except`` would not take.
+    """Refuse values that ``except`` would not accept.
 
     Raises:
         TypeError: it is no class of exceptions, nor a tuple of them.

@@ -25,7 +25,7 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at whether the process lives. Its end closes the pipe, which is noticed at once, unless a
 process that it has started itself holds the pipe open."""
 CLOSE_PATIENCE = 5.0
-"""Seconds that a process has to end by itself."""
+"""Seconds that a process has to exit before it is killed."""
 
 _spawn = multiprocessing.get_context("spawn")  # this process has threads, which a fork would leave in any state
 
@@ -37,7 +37,7 @@ Reply = Result | Answer | BaseException | None
 
 
 class WorkerProcess:
-    """Evaluates trials in a process of its own. The process is replaced if it dies.
+    """Evaluates trials in a separate process, which is replaced if it dies.
 
     Raises:
         TypeError: the function cannot be pickled, or the process cannot load it.
@@ -192,7 +192,7 @@ def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
 
 
 def reply_to(evaluation: Evaluation, trial: Leased, pickler: ModuleType = pickle) -> Reply:
-    """Return the result of an evaluation, or what it raised in a form that ``pickler`` can send."""
+    """Return the result of an evaluation, or its error in a form that ``pickler`` can send."""
     try:
         return evaluation(trial)
     except BaseException as error:

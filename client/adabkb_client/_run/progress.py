@@ -85,7 +85,7 @@ class Progress:
             log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
 
     def is_due(self) -> bool:
-        """Whether it is time for another look at whom the run waits for. Only one of several threads is told so."""
+        """Whether it is time to check again for whom the run waits. Returns True to only one of several threads."""
         with self._looking:
             if time.monotonic() < self._looked + LOOK_EVERY:
                 return False
@@ -93,7 +93,7 @@ class Progress:
             return True
 
     def waiting(self, none: NoTrialAvailable, active: Sequence[Trial]) -> None:
-        """Say what the run waits for: somebody who paused the study, or workers that hold trials."""
+        """Print the reason why the run waits: the study is paused, or other workers hold trials."""
         said = f"waiting: {none}" if none.reason == "paused" else _holders(active)
         if said and said != self._said:
             log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)

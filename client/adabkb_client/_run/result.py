@@ -1,4 +1,4 @@
-"""What a function returns as the result of a trial, and what a study takes."""
+"""The result that a function returns for a trial, and the result that a study expects."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class Expected:
 
     @classmethod
     def by(cls, study: StudyInfo) -> Self:
-        """Return what a study takes."""
+        """Return the result that a study expects."""
         metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
         optional = ("cost",) if study.cost == "measured" else ()
         return cls(f"study {study.id!r}", not study.objectives, metrics, optional)
@@ -55,7 +55,7 @@ class Expected:
         return json.dumps({**value, "metrics": dict.fromkeys(metrics, SHOWN)}, ensure_ascii=False)
 
     def mistake_of(self, result: Result) -> str | None:
-        """Return what is wrong with a result, to be read after "it" or "which"; None if it fits."""
+        """Return the error of a result, to follow "it" or "which"; None if it is valid."""
         told = result.metrics or {}
         missing = [name for name in self.metrics if name not in told and name not in self.optional]
         unknown = [name for name in (*told, *(result.std_errors or ())) if name not in self.metrics]
@@ -71,7 +71,7 @@ class Expected:
 
 
 def as_result(returned: Any, expected: Expected) -> Result:
-    """Return what a function has returned as a result.
+    """Convert a function's return value to a result.
 
     Raises:
         WrongResult: it is no number, no dict of a result, or not what the study takes.

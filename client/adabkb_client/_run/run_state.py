@@ -1,4 +1,4 @@
-"""The state of a run: what its workers have done so far, whether they go on, and what an error means for the run."""
+"""The state of a run: the work done so far, whether workers continue, and the effect of errors on the run."""
 
 import logging
 import math
@@ -35,7 +35,7 @@ class Flag(Protocol):
 
 
 class RunState:
-    """What the workers of a run share, be they threads or tasks.
+    """The shared state of a run's workers, which are threads or tasks.
 
     Args:
         study_id: of the study.
@@ -180,14 +180,14 @@ class RunState:
             self.end("n_trials")
 
     def report(self, recommendation: Recommendation) -> RunReport:
-        """Return what the run has come to."""
+        """Return the report of the run."""
         reason = self.reason or "n_trials"  # some of which may have been given back
         return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
 
 
 @contextmanager
 def stoppable(state: RunState) -> Iterator[None]:
-    """Let ``stop`` end this run, if it is called inside the block or by what the block calls."""
+    """Make ``stop`` end this run if it is called inside the block, directly or indirectly."""
     before = _current.set(state)
     try:
         yield

@@ -1,6 +1,6 @@
-"""What a worker does with one trial after the other until the run is over: written once, for threads and for tasks.
+"""The loop of a worker, which evaluates trials until the run is over: written once, for threads and for tasks.
 
-All that takes time is in a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
+All blocking steps are in a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
 ``blocking`` can run the same coroutines in a thread.
 """
 
@@ -23,7 +23,7 @@ L = TypeVar("L", bound=Leased)
 
 
 class WorkerIO(Protocol[L]):
-    """How a worker does what takes time."""
+    """The blocking steps of a worker."""
 
     async def lease(self, wait: float) -> L | None:
         """Ask for a trial, for which the server may wait; None if this run takes no further one."""

@@ -1,4 +1,4 @@
-"""Runs a function over the trials of a study, in threads; each may evaluate in a process of its own or on a cluster."""
+"""Runs a function over the trials of a study, in threads; each may evaluate in a separate process or on a cluster."""
 
 import logging
 import threading
@@ -65,7 +65,7 @@ def _run(study: StudyResource, evaluation: Evaluation | Cluster, options: Option
 
 
 class _Crew:
-    """What the worker threads share; ``_lock`` guards what changes."""
+    """The shared state of the worker threads; ``_lock`` guards the mutable part."""
 
     def __init__(
         self, study: StudyResource, evaluation: Evaluation | Cluster, state: RunState, over: threading.Event

@@ -16,7 +16,7 @@ COLUMNS = {
     "Trial": ("number", "state", "value", "parameters", "worker", "attempt", "reason"),
     "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
 }
-"""What is shown of a record; of others, everything."""
+"""The fields of a record that are shown; of other records, all are."""
 NAMED = ("parameters", "metrics", "std_errors", "attributes")
 """Fields with values by name."""
 
@@ -75,6 +75,6 @@ def choice(value: Any) -> Any:
 
 
 def changes(found: Sequence[Change]) -> str:
-    """Return what a point changes from the baseline, and what each change gains, in one line of text."""
+    """Return a point's changes from the baseline, and the gain of each, in one line of text."""
     told = (f"{each.parameter} from {each.baseline} (gains {each.gain:.3g})" for each in found)
     return ", ".join(told) or "nothing"

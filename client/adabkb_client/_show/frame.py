@@ -71,7 +71,7 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
 
 
 def _of_trial(trial: Trial, result: Observation | None) -> Row:
-    """What is known of a trial, and of its last attempt unless the result is one of an earlier attempt."""
+    """The cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
     row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}

@@ -1,4 +1,4 @@
-"""What a notebook shows of a study, of lists and of recommendations, as HTML. All text is escaped."""
+"""HTML of studies, lists and recommendations for notebooks. All text is escaped."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -17,7 +17,7 @@ LITERALLY = "tex2jax_ignore mathjax_ignore"
 
 @page.register
 def study(info: StudyInfo) -> str:
-    """Return what a study is, and how far it has come."""
+    """Return the definition and the progress of a study."""
     counts, best = info.counts, info.best
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
     budget = "" if info.trial_budget is None else f" of {info.trial_budget}"
@@ -59,7 +59,7 @@ def assessment(found: Assessment) -> str:
 
 @page.register
 def imported(found: ImportReport) -> str:
-    """Return what an import has come to, as its text has it."""
+    """Return the report of an import, as in its text."""
     return f"<pre>{escape(str(found))}</pre>"
 
 
@@ -117,7 +117,7 @@ def importance(found: Importance) -> str:
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:
-    """Return records of one kind, one a row; parameters have columns of their own."""
+    """Return records of one kind, one per row; each parameter has its own column."""
     if not items:
         return "There are none."
     rows = [cells(each) for each in items]

@@ -1,4 +1,4 @@
-"""What a console shows of a study, of lists and of results, as one line each. ``html.py`` is the same for notebooks."""
+"""Text of studies, lists and results for consoles, one line each. ``html.py`` is the same for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ def best(found: Best) -> str:
 
 @line.register
 def report(of_run: RunReport) -> str:
-    """Return what a run has come to in one line."""
+    """Return the report of a run in one line."""
     stopped = f", {of_run.stopped} stopped" if of_run.stopped else ""
     observed = of_run.recommendation.observed
     found = "" if observed is None else f", {_at(observed)}"
@@ -89,7 +89,7 @@ def importance(found: Importance) -> str:
 
 @line.register
 def slice_(found: Slice) -> str:
-    """Return what a slice is along, in one line."""
+    """Return the parameters of a slice, in one line."""
     along = ", ".join(f"{len(axis.values)} values of {axis.name}" for axis in found.axes)
     at = f" at {point(found.at)}" if found.at else ""
     return f"<Slice by {found.results} results: {along}{at}>"
@@ -124,7 +124,7 @@ def observation(found: Observation) -> str:
 
 @line.register
 def answer(found: Answer) -> str:
-    """Return what a change has come to in one line."""
+    """Return the outcome of a change in one line."""
     return " ".join(repr(each) for each in (found.trial, found.observation, found.study) if each is not None)
 
 
@@ -136,7 +136,7 @@ def event(found: Event) -> str:
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:
-    """Return records of one kind, one a row; parameters have columns of their own."""
+    """Return records of one kind, one per row; each parameter has its own column."""
     if not items:
         return "There are none."
     rows = [cells(each) for each in items]

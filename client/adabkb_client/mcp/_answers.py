@@ -1,4 +1,4 @@
-"""What tools answer: short documents with the fields that an agent needs. A field without a value is left out."""
+"""The responses of tools: short documents with the fields that an agent needs. A field without a value is left out."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class TrialsAnswer(TypedDict):
 
 
 class SuggestAnswer(TypedDict):
-    """Trials to evaluate, or why there is none."""
+    """Trials to evaluate, or the reason why there are none."""
 
     trials: list[TrialAnswer]
     reason: NotRequired[str]
@@ -111,7 +111,7 @@ class SuggestAnswer(TypedDict):
 
 
 class ChangeAnswer(TypedDict):
-    """What became of a trial, and how far the study is."""
+    """The outcome of a change of a trial, and the study's progress."""
 
     trial: NotRequired[TrialAnswer]
     observation: NotRequired[int]
@@ -127,7 +127,7 @@ class ReportAnswer(TypedDict):
 
 
 class PredictionAnswer(TypedDict):
-    """What the model predicts at a point: mean, standard deviation and confidence bounds."""
+    """The model's prediction at a point: mean, standard deviation and confidence bounds."""
 
     mean: NotRequired[float]
     std: NotRequired[float]
@@ -138,7 +138,7 @@ class PredictionAnswer(TypedDict):
 
 
 class EstimateAnswer(PredictionAnswer):
-    """A point with what the model predicts there."""
+    """A point with the model's prediction there."""
 
     parameters: dict[str, Any]
     probability: NotRequired[float]
@@ -274,7 +274,7 @@ def trial(found: Trial) -> TrialAnswer:
 
 
 def change(answer: Answer) -> ChangeAnswer:
-    """Return what became of a trial or of a result, and how far the study is."""
+    """Return the outcome of a change of a trial or a result, and the study's progress."""
     found: ChangeAnswer = some(
         trial=None if answer.trial is None else trial(answer.trial),
         observation=None if answer.observation is None else answer.observation.seq,
@@ -284,7 +284,7 @@ def change(answer: Answer) -> ChangeAnswer:
 
 
 def prediction(found: Prediction) -> PredictionAnswer:
-    """Return what the model predicts."""
+    """Return the model's prediction."""
     answer: PredictionAnswer = some(
         mean=found.mean,
         std=found.std,

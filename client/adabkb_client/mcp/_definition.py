@@ -36,7 +36,7 @@ class Part(BaseModel):
 
 
 class ParameterPart(Part):
-    """What parameters of all kinds have."""
+    """The common fields of all kinds of parameters."""
 
     unit: Annotated[str | None, Field(description="such as °C, for people")] = None
     label: Annotated[str | None, Field(description="what people read in place of the name")] = None
@@ -196,7 +196,7 @@ class Objective(Part):
 
 
 class Quantity(Part):
-    """How people write what a result measures, and its natural bounds. Results beyond these are refused."""
+    """The display of a measured quantity, and its natural bounds. Results beyond these are refused."""
 
     label: Annotated[str | None, Field(description="its name, such as Yield")] = None
     unit: Annotated[str | None, Field(description="such as %")] = None

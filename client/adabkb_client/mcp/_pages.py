@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def page(listing: Listing[T], limit: int, cursor: str | None = None) -> Steps[tuple[list[T], str | None]]:
-    """Read so many items at most from a cursor on; also return the cursor of those that follow, None at the end."""
+    """Read up to ``limit`` items from a cursor on; also return the cursor of those that follow, None at the end."""
     call = listing.page(cursor)
     answer = yield replace(call, params={**call.params, "limit": limit})
     return [listing.decode(item) for item in answer["items"]], answer["next_cursor"]

@@ -81,7 +81,7 @@ class Reading:
         return {"predictions": [answers.prediction(each) for each in found]}
 
     async def why(self, study: StudyId, trial: TrialNumber) -> answers.WhyAnswer:
-        """Explain why a trial was suggested, in a sentence or two. Use it when somebody asks."""
+        """Explain why a trial was suggested, in a sentence or two. Use it when a user asks."""
         document = await self._transport.perform(StudyCalls(study).why(trial))
         return answers.why(decode(Trial, document["trial"], study_id=study), document["decision"])
 

@@ -1,4 +1,4 @@
-"""Why a tool did not do what it was asked for, in the words of its arguments, and what to do about it."""
+"""Errors of tools in terms of their arguments, with remedies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REMEDIES = {
     "lease_lost": "Stop working on this trial. suggest() hands out another one.",
     "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
-"""What to do, by the code of the server's refusal."""
+"""Remedies, by the code of the server's refusal."""
 
 NO_TRIAL = {
     "budget": "The trials of the budget are handed out. Report the results that are still missing; then "
@@ -46,7 +46,7 @@ NO_TRIAL = {
     "paused": "The study is paused. resume() lets it go on.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
-"""Why a study hands out no trial, and what to do, by reason."""
+"""Why a study hands out no trial, and the remedy, by reason."""
 
 ARGUMENTS = {
     "id": "study",
@@ -56,18 +56,18 @@ ARGUMENTS = {
     "reports.0.step": "step",
     "reports.0.value": "value",
 }
-"""Arguments of tools by what the server calls them, where that differs."""
+"""Arguments of tools, by the server's name if that differs."""
 
 AGAIN = "Call again later; a change needs the same key as before, so that it is made once."
 
 
 def no_trial(reason: str | None) -> str:
-    """Return why a study hands out no trial, and what to do."""
+    """Return why a study hands out no trial, and the remedy."""
     return NO_TRIAL.get(reason or "", "There is no trial at the moment. Ask again later.")
 
 
 def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
-    """Return what to tell the agent.
+    """Return the error text for the agent.
 
     Args:
         error: of the client, or of an argument that it cannot send.
@@ -98,7 +98,7 @@ def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
 
 
 def _argument(pointer: str, names: Sequence[str]) -> str:
-    """Name what a pointer points to as the tool does: "parameters.depth.high" for "/parameters/0/high"."""
+    """Name the target of a pointer as the tool does: "parameters.depth.high" for "/parameters/0/high"."""
     path = steps_of(pointer)
     if path[0] == "parameters" and len(path) > 1 and path[1].isdecimal() and int(path[1]) < len(names):
         path[1] = names[int(path[1])]

@@ -1,4 +1,4 @@
-"""What each figure needs is read from the server, and drawn: procedures, which ``_plots.py`` performs."""
+"""Procedures, performed by ``_plots.py``, that read the data of each figure from the server and draw it."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ MOST_PANELS = 12
 
 
 class Figures:
-    """The figures of a study, as procedures: what each needs is asked for, and then drawn."""
+    """The figures of a study, as procedures: each reads its data, and then draws it."""
 
     def __init__(self, study: StudyCalls) -> None:
         self._study = study

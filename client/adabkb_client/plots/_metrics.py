@@ -28,7 +28,7 @@ def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
 
 
 def title(info: StudyInfo) -> str:
-    """Return what the value is called, with its unit."""
+    """Return the title of the value, with its unit."""
     return titled("value", info.quantities.get("value", {}))
 
 

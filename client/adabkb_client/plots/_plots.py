@@ -58,7 +58,7 @@ class Plots:
 
 
 class AsyncPlots:
-    """The same figures, to be awaited. What they need is read without blocking the event loop; the drawing
+    """The same figures, to be awaited. Their data is read without blocking the event loop; the drawing
     itself holds it up."""
 
     def __init__(self, study: "AsyncStudyResource") -> None:

@@ -28,7 +28,7 @@ class Scale:
 
     @property
     def title(self) -> str:
-        """What people call the parameter, with its unit."""
+        """The title of the parameter, with its unit."""
         return titled(self.name, self.parameter)
 
     @property
@@ -38,7 +38,7 @@ class Scale:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether there is a value between any two."""
+        """Whether a further value lies between any two values."""
         return str(self.parameter["kind"]) == "float" and not self.parameter.get("step")
 
     @property
@@ -109,5 +109,5 @@ class Scale:
 
 
 def _same(value: Any) -> tuple[bool, Any]:
-    """What two values share if they are the same in JSON: True is not 1, and a tuple is a list."""
+    """A key that two values share if they are equal in JSON: True is not 1, and a tuple is a list."""
     return isinstance(value, bool), tuple(map(_same, value)) if isinstance(value, list | tuple) else value

@@ -24,7 +24,7 @@ def slices(
     observations: Sequence[Observation],
     figure: FigureBase | None,
 ) -> FigureBase:
-    """Draw the posterior mean and its interval along each parameter, in a panel of its own."""
+    """Draw the posterior mean and its interval along each parameter, in separate panels."""
     if not observations:
         return saying(figure, f"Study {info.id} has no results yet.")
     figure, all_axes = panels(figure, len(cuts), COLUMNS)

@@ -1,4 +1,4 @@
-"""Hydra's overrides as a search space: what they sweep over is a parameter, and the rest is the same in each job."""
+"""Hydra's overrides as a search space: swept overrides are parameters, and the others are the same in each job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Space:
 
 
 def space_of(overrides: Iterable[Override]) -> Space:
-    """Return what overrides search; of two with the same key the last one counts.
+    """Return the search space of overrides; of two with the same key, the last one counts.
 
     Raises:
         ValueError: nothing is swept over, or a range has no value, or no logarithm.

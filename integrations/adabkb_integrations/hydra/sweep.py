@@ -24,7 +24,7 @@ log = logging.getLogger("adabkb_integrations")
 
 PAUSE = 1.0
 WAIT_SECONDS = 30.0
-"""For which the server waits for trials before it answers that there are none."""
+"""Seconds for which the server waits for trials before it responds that there are none."""
 """Seconds until the study is asked again, if it does not say."""
 RESULTS = "optimization_results.yaml"
 
@@ -33,7 +33,7 @@ class Sweep:
     """One sweep.
 
     Args:
-        sweeper: what is configured.
+        sweeper: the configuration.
         arguments: overrides of the command line.
 
     Raises:

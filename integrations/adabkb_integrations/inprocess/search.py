@@ -1,4 +1,4 @@
-"""The search: the engine is asked for a point, the function is called there, and the engine is told."""
+"""The search: it asks the engine for a point, calls the function there, and reports the result to the engine."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Options(TypedDict, total=False):
     noise_std: SupportsFloat | None
     """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
     constraints: Sequence[str]
-    """What every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the grammar of a
-    study's. Choices in constraints are texts, numbers, booleans, None or lists of these."""
+    """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the
+    grammar of a study. Choices in constraints are texts, numbers, booleans, None or lists of these."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``, which sum to
     1 or another ``total``."""
@@ -61,7 +61,7 @@ class Options(TypedDict, total=False):
     catch: type[Exception] | tuple[type[Exception], ...]
     """Exceptions of these classes fail their trial and never end the search."""
     max_failures: int
-    """The search ends with the last error after so many other failures in a row; 5 by default."""
+    """The search ends with the last error after this number of failures in a row before it; 5 by default."""
     progress: bool
     """Whether to show a bar, or a line per result where there is no terminal; True by default."""
 

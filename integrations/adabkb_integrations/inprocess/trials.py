@@ -1,4 +1,4 @@
-"""What a search has evaluated, and what it has found."""
+"""The evaluated points of a search, and its best result."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Found:
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
-        """Of the best trial."""
+        """The parameters of the best trial."""
         return None if self.best is None else self.best.parameters
 
     @property
     def value(self) -> float | None:
-        """Of the best trial."""
+        """The value of the best trial."""
         return None if self.best is None else self.best.value
 
     def __repr__(self) -> str:

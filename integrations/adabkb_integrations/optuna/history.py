@@ -1,4 +1,4 @@
-"""What a study's trials say about one branch: results, pending points, and points that came out otherwise."""
+"""The information in a study's trials about one branch: results, pending points, and points with another outcome."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: 
 
 
 def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
-    """What was suggested to a trial, unless it was for another branch."""
+    """The suggested values of a trial, unless they were for another branch."""
     suggested: dict[str, Any] = trial.system_attrs.get(SUGGESTED, {})
     return suggested if suggested.keys() == {each.name for each in space.parameters} else {}
 

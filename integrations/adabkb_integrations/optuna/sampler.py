@@ -29,9 +29,9 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 FIRST = 3
 """Complete trials that a branch gets before branches are compared by their models."""
 LEFT = 3
-"""A branch is closed once so many suggestions in a row have led to other ones."""
+"""The number of suggestions in a row that led to other branches after which a branch is closed."""
 PERIOD = 10
-"""One of so many trials is random if there are several branches, so that further ones are found."""
+"""If there are several branches, one in this many trials is random, so that further branches are found."""
 MODELS = 64
 """Models kept."""
 MOST_OBJECTIVES = 4
@@ -78,7 +78,7 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is only to save time: a copy in another process makes its own."""
+        """The state without caches: a copy in another process makes its own."""
         return {**vars(self), "_models": [], "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
-        """Reseed the independent sampler. The model needs no other seed: it knows what other workers evaluate."""
+        """Reseed the independent sampler. The model needs no other seed: it knows the points of other workers."""
         self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:

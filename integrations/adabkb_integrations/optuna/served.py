@@ -14,7 +14,7 @@ from adabkb_client import LeasedTrial
 
 
 class ServedTrial(FixedTrial):
-    """A trial of the server as Optuna's code knows trials: what it suggests is what the server has chosen."""
+    """A trial of the server with the interface of Optuna's trials; it suggests the values chosen by the server."""
 
     def __init__(self, leased: LeasedTrial) -> None:
         super().__init__(leased.parameters, leased.number)

@@ -33,9 +33,9 @@ from adabkb_client import (
 log = logging.getLogger("adabkb_client")
 
 ATTRIBUTE = "adabkb:"
-"""Before the names of user attributes that say what Optuna has no field for."""
+"""Prefix of the names of user attributes for data without a field in Optuna."""
 TOLERANCE = Decimal("1e-6")
-"""Of a step, by which a range may be too short for its last value."""
+"""The share of a step by which a range may be too short for its last value."""
 
 
 def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:
@@ -46,7 +46,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     values.
 
     Args:
-        optuna_study: with one objective, and the same parameters of the same ranges in each complete trial.
+        optuna_study: a study with one objective, and the same parameters with the same ranges in each complete trial.
         client: of the server.
         study_id: the name on the server.
         settings: those of ``Client.create_study``.
@@ -63,7 +63,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
         raise ValueError(f"a study on a server has one objective, and this one has {len(optuna_study.directions)}")
     complete = optuna_study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if not complete:
-        raise ValueError("the study has no complete trial, and so says nothing of its parameters; create_study() does")
+        raise ValueError("the study has no complete trial, so its parameters are unknown; use create_study()")
     _check_alike(complete)
     parameters = {name: _parameter(each) for name, each in complete[0].distributions.items()}
     direction: Direction = "minimize" if optuna_study.direction == optuna.study.StudyDirection.MINIMIZE else "maximize"
@@ -126,7 +126,7 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
 
 
 def _parameter(distribution: BaseDistribution) -> Parameter:
-    """The parameter of a study that is what a distribution is."""
+    """The parameter of a study that corresponds to a distribution."""
     match distribution:
         case CategoricalDistribution(choices=[choice]):
             return Fixed(choice)

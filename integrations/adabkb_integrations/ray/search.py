@@ -34,7 +34,7 @@ log = logging.getLogger("adabkb_integrations")
 
 DIRECTIONS: Mapping[str, Direction] = {"min": "minimize", "max": "maximize"}
 SAVED = ("_metric", "_mode", "_parameters", "_open")
-"""What is not said anew when an experiment is restored: Tune restores the search as it was before the Tuner told it."""
+"""Fields to save: Tune restores the search without them, and does not set them again when an experiment is restored."""
 PAUSE = 1.0
 """Seconds until the study is asked again, if it does not say."""
 
@@ -94,7 +94,7 @@ class AdaBKBSearch(Searcher):
         return {**vars(self), "_study": None, "_ask_at": -math.inf}
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: Mapping[str, Any], **_: Any) -> bool:
-        """Take what the Tuner says, and open the study.
+        """Accept the Tuner's settings, and open the study.
 
         Raises:
             ValueError: a part of the search space has no counterpart, or the study has the other direction.
@@ -159,7 +159,7 @@ class AdaBKBSearch(Searcher):
             log.warning("trial %d of study %r: %s", trial.number, self._name, refusal)
 
     def save(self, checkpoint_path: str) -> None:
-        """Store which trials Tune evaluates, and what the Tuner said."""
+        """Store the trials that Tune evaluates, and the Tuner's settings."""
         Path(checkpoint_path).write_bytes(pickle.dumps({name: vars(self)[name] for name in SAVED}))
 
     def restore(self, checkpoint_path: str) -> None:

@@ -15,7 +15,7 @@ SEPARATOR = "/"
 
 
 def parameters(param_space: Mapping[str, Any]) -> dict[str, Parameter]:
-    """Return what varies in a search space. The rest of it is Tune's own affair.
+    """Return the parameters of a search space. Tune handles its constant parts.
 
     Raises:
         ValueError: a part of the space has no counterpart: a grid, a function, a distribution without bounds, a domain

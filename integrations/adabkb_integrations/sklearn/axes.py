@@ -1,4 +1,4 @@
-"""What users of scikit-learn declare, as axes of the engine."""
+"""Distributions of scikit-learn's searches as axes of the engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOGARITHMIC = ("loguniform", "reciprocal")
 
 
 def domain(distributions: Mapping[str, Any]) -> Domain:
-    """Return the search space of what ``param_distributions`` says.
+    """Return the search space of ``param_distributions``.
 
     Raises:
         TypeError: a parameter is declared by something else than a list, a frozen distribution of scipy or one of

@@ -33,7 +33,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
     candidates are chosen together as keep all workers busy.
 
     Args:
-        estimator: what is tuned.
+        estimator: the estimator to tune.
         param_distributions: by parameter, a list of values (numbers that ascend or descend are ordered, others are
             not), a frozen distribution of scipy.stats with bounds (such as ``uniform``, ``loguniform``, ``randint``),
             or a parameter of ``adabkb_client`` (``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed``).
@@ -147,7 +147,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 model.learn(dict(enumerate(self._results(points, results))))
 
     def _results(self, points: Sequence[Position], results: Mapping[str, Any]) -> list[Result]:
-        """What is known of all points: mean scores, and their standard errors where these are noise."""
+        """The results of all points: mean scores, and their standard errors if these are noise."""
         metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only one, or none known yet
         if f"mean_test_{metric}" not in results:
             raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")

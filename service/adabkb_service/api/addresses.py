@@ -11,7 +11,7 @@ from starlette.types import Scope
 from adabkb_service.engine.wording import nearest
 
 MOST_SEGMENTS = 8
-"""Of a path; none of ours has more."""
+"""The most segments of a path; no path of this service has more."""
 
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:

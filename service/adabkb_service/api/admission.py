@@ -1,7 +1,7 @@
-"""The one place where requests are admitted: by what their route needs, before their body is read.
+"""Admission of all requests, by the needs of their route, before their body is read.
 
-Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. A route of an endpoint that does not
-cannot be made.
+Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. An endpoint without
+such a declaration cannot be routed: ``GuardedRoute`` raises TypeError.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
 
     Args:
         need: to read, to work, to own the study, or to administer.
-        study: the parameter of the path that names the study; of a path without it, the endpoint is about none.
-        model: whether it lets the study's model work, whose processor time the token has a quota of.
+        study: name of the path parameter that holds the study's id; a path without it concerns no study.
+        model: whether it makes the model compute, which counts against the token's quota of processor time.
     """
 
     def declared(endpoint: Endpoint) -> Endpoint:
@@ -57,20 +57,20 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
 
 
 def not_for_links(endpoint: Endpoint) -> Endpoint:
-    """Declare that links to a study may not use an endpoint, which is about more than their study."""
+    """Declare that share links may not use an endpoint, because it concerns more than their study."""
     vars(endpoint)[_NO_LINKS] = True
     return endpoint
 
 
 def by_follower(endpoint: Endpoint) -> Endpoint:
-    """Declare that the server which follows the study performs it, and that to perform it twice changes no more than
-    once: see ``forwarding``."""
+    """Declare that the study's follower performs the endpoint, and that the endpoint is idempotent; see
+    ``forwarding``."""
     vars(endpoint)[_FOLLOWER] = True
     return endpoint
 
 
 def by_follower_once(endpoint: Endpoint) -> Endpoint:
-    """The same of an endpoint of which a second time would have another effect, or another answer."""
+    """As ``by_follower``, for an endpoint that is not idempotent."""
     vars(endpoint)[_ONCE] = True
     return by_follower(endpoint)
 
@@ -161,14 +161,14 @@ class GuardedRoute(APIRoute):
         if caller is None:
             caller = await run_sync(gate.admit, token, need, study_id, sender(scope), limiter=threads)
         if caller.is_link and not self._is_for_links:
-            raise Forbidden("A link reads its study, and nothing else.", SCOPE_FOR[need])
+            raise Forbidden("A share link only allows reading its study.", SCOPE_FOR[need])
         return caller
 
     def _metered(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:
-        """Count a request, and tell what is left with its answer.
+        """Count a request, and send the remaining quota in the headers of the response.
 
         Raises:
-            TooManyRequests: nothing is left.
+            TooManyRequests: the quota is used up.
         """
         limit = meter.request(caller)
         if self._lets_model_work:
@@ -186,7 +186,7 @@ class GuardedRoute(APIRoute):
 
 
 async def readmit(request: Request) -> None:
-    """Ask the gate again about a request that goes on: its token, or its right to the study, may have ended.
+    """Check a long request again: its token may have expired, or its right to the study may have been revoked.
 
     Raises:
         Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
@@ -197,12 +197,12 @@ async def readmit(request: Request) -> None:
 
 
 def _number(text: str) -> int | None:
-    """Of the trial in the path, for the log; None if it is none."""
+    """The number of the trial in the path, for the log; None if the text is not a valid number."""
     return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
 def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
-    """Answers once the gate knows that rights have changed."""
+    """Delay the response until the gate knows that rights have changed."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -213,8 +213,8 @@ def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
 
 
 def token_of(scope: Scope) -> str | None:
-    """The token of a request: that of its Authorization, "" if this is of another kind; else that of the cookie which
-    the page keeps. What a browser sends for pages of other sites has been refused before."""
+    """The bearer token of the header Authorization ("" if it has another scheme); without that header, the token in the
+    cookie of the web interface. Cross-site requests have been refused before."""
     cookie = None
     for name, value in scope["headers"]:
         if name == b"authorization":
@@ -240,4 +240,5 @@ async def _spend(request: Request) -> Spend | None:
 
 
 SpendDep = Annotated[Spend | None, Depends(_spend)]
-"""What is to be called with what a request adds."""
+"""A function to call with the amounts that a request stores, so that they count against the quotas; None without
+quotas."""

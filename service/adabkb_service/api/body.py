@@ -1,4 +1,4 @@
-"""What requests bring, read strictly: bodies as JSON (RFC 8259), before pydantic sees them, and no unknown query.
+"""Strict reading of requests: bodies as JSON (RFC 8259), before pydantic sees them, and no unknown query parameters.
 
 Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size. And PostgreSQL takes less: no
 NUL in text. Each is refused here with a pointer, so nothing behind this has to think of it. A body with more values
@@ -31,7 +31,7 @@ SMALL = 2**16
 """Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests."""
 
 Validate = Callable[..., tuple[Any, list[Any]]]
-"""What FastAPI validates a body by: gives the model, and what is wrong."""
+"""Validates a body for FastAPI: returns the model and the validation errors."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,

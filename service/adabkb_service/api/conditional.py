@@ -1,4 +1,4 @@
-"""Conditional GET (RFC 9110): who has the present answer already is told so, and need not read it again."""
+"""Conditional GET (RFC 9110): a client that already has the current response gets a 304 without a body."""
 
 from __future__ import annotations
 

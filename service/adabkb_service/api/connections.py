@@ -1,8 +1,8 @@
-"""Connections: how many there may be, and how long and how large what comes over them may be.
+"""Limits on the number of connections, and on the size and the duration of requests.
 
-uvicorn itself has no limit on the size of a header, nor on the time for it or for a body; and a connection without a
-request counts as much as one with one. Here a connection that waits for its client may be closed for a new one: of the
-address with the most connections the one that has waited for longest. So idle and slow clients do not keep others out.
+uvicorn itself limits neither the size of a header nor the time for a header or a body, and an idle connection counts as
+much as a busy one. Here a new connection may displace one that waits for its client: the longest-waiting connection of
+the address that has the most. So idle and slow clients do not keep others out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from adabkb_service.api.problem_types import CONNECTIONS, TABLE, ProblemType
 from adabkb_service.errors import Unavailable
 
 LAST_SECONDS = 1.0
-"""Between a refusal and the end of its connection: a connection that is closed at once may lose it on its way."""
+"""Seconds between a refusal and the end of its connection: if it were closed at once, the client might never receive
+the refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +31,21 @@ class ConnectionLimits:
     """Limits of a server's connections."""
 
     connections: int = 800
-    """That are open."""
+    """The most open connections."""
     header_bytes: int = 65_536
-    """Of a request line and its headers."""
+    """The largest size of a request line and its headers together."""
     header_seconds: float = 10.0
-    """From the first byte of a header to its last one, or from the begin of a connection."""
+    """The time for a header, from its first byte or from the beginning of the connection."""
     body_seconds: float = 60.0
-    """From the end of the header to the end of the body."""
+    """The time from the end of the header to the end of the body."""
     idle_seconds: float = 15.0
-    """Between an answer and the next request."""
+    """The time between a response and the next request."""
     stall_seconds: float = 60.0
-    """For which an answer may wait for its reader."""
+    """How long a response may wait for the client to read on."""
 
 
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
-    """How uvicorn is to serve an app whose state has ``connection_limits``."""
+    """The configuration of uvicorn for an app whose state has ``connection_limits``."""
     limits: ConnectionLimits = app.state.connection_limits
     # uvicorn calls it as it would call the class.
     protocol: Any = partial(LimitedProtocol, limits)
@@ -58,38 +59,38 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **more)
         self._limits = limits
         self._unparsed = 0
-        """Bytes that have come of a header that is not complete."""
+        """Received bytes of a header that is not complete."""
         self._size = 0
-        """Of the header, as far as it is parsed."""
+        """Size of the header, as far as it is parsed, in bytes."""
         self._in_body = False
         self._is_refused = False
         self._timer: asyncio.TimerHandle | None = None
         self.waits_since: float | None = None
-        """Since when the client is to send or to read something; None while a request is at work."""
+        """Since when the connection waits for its client to send or to read; None while a request is performed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has come; another one may have to leave."""
+        """A connection was opened; over the limit, another one is closed."""
         try:
             self._begin(transport)
         except BaseException:
-            transport.abort()  # asyncio leaves it open, without anything that would end it
+            transport.abort()  # asyncio would leave it open, without a timeout
             raise
 
     def _begin(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         if len(self.connections) > self._limits.connections and not self._close_another():
-            self._refuse(CONNECTIONS[503], f"{self._limits.connections:,} connections are open, all of them at work.")
+            self._refuse(CONNECTIONS[503], f"{self._limits.connections:,} connections are open, and all are busy.")
             return
         self._set_timer(self._limits.header_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has left, or was made to."""
+        """The connection was closed, by the client or by the server."""
         self._set_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, and begin to wait for the rest."""
+        """Parse the received bytes, and set the timer for the rest."""
         if self._is_refused:
             return
         self._unparsed += len(data)
@@ -120,7 +121,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The application gets to work."""
+        """The application begins to perform the request."""
         if self._size > self._limits.header_bytes:
             self._header_too_large()
             return
@@ -135,45 +136,45 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Nothing more is to come."""
+        """The request is complete."""
         if not self._is_refused:
             self._in_body, self._unparsed, self.waits_since = False, 0, None
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The next request may come."""
+        """Wait for the next request."""
         super().on_response_complete()
         if not self.pipeline:
             self.waits_since = self.loop.time()
 
     def pause_writing(self) -> None:
-        """The client does not read; it has so long to begin again, and may have to leave."""
+        """The client does not read: it has ``stall_seconds`` to resume, and the connection may be displaced."""
         super().pause_writing()
         self.waits_since = self.loop.time()
         self._set_timer(self._limits.stall_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads."""
+        """The client reads again."""
         self._set_timer()
         if self.cycle is not None and not self.cycle.response_complete:
             self.waits_since = None
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """The server stops: refuse a request whose body has not come wholly."""
+        """The server stops: refuse a request whose body is incomplete."""
         if self._in_body and self.cycle is not None and not self.cycle.response_started:
-            detail = "The server is stopping, and the body of the request had not come wholly; send it again."
+            detail = "The server is stopping, and the body of the request was incomplete; send it again."
             self._refuse(TABLE[Unavailable], detail)
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse bytes that are not HTTP."""
         del msg
-        self._refuse(CONNECTIONS[400], "What was sent is not a request of HTTP/1.1.")
+        self._refuse(CONNECTIONS[400], "The received bytes are not a valid request in HTTP/1.1.")
 
     def _close_another(self) -> bool:
-        """Close a connection that waits for its client, if there is one but this: of the address with the most
-        connections the one that has waited for longest."""
+        """Close another connection that waits for its client, if one exists: the longest-waiting one of the address
+        that has the most connections. Return whether one was closed."""
         connections: set[Any] = self.connections
         others = [each for each in connections if each is not self and each.waits_since is not None]
         if others:
@@ -183,16 +184,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def address(self) -> str:
-        """Where the connection comes from: a client, or a proxy."""
+        """The address of the client, or of a proxy."""
         return self.client[0] if self.client else ""
 
     def leave(self) -> None:
-        """Make room for somebody else."""
+        """Close the connection in favour of a new one."""
         self.connections.discard(self)
         self.transport.abort()
 
     def _header_too_large(self) -> None:
-        detail = f"The request line and the headers may have {self._limits.header_bytes:,} bytes."
+        detail = f"The request line and the headers together are limited to {self._limits.header_bytes:,} bytes."
         self._refuse(CONNECTIONS[431], detail)
 
     def _too_slow(self) -> None:
@@ -203,20 +204,20 @@ class LimitedProtocol(HttpToolsProtocol):
         if is_answered or not (self._in_body or self._unparsed):
             self.transport.close()
         else:
-            self._refuse(CONNECTIONS[408], f"The {what} of the request did not come within {seconds:g} s.")
+            self._refuse(CONNECTIONS[408], f"The {what} of the request did not arrive within {seconds:g} s.")
 
     def _set_timer(self, seconds: float | None = None, act: Any = None) -> None:
-        """Act after so many seconds, unless it is set again before."""
+        """Call ``act`` after so many seconds, in place of any timer that is set."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, act)
 
     def _refuse(self, problem_type: ProblemType, detail: str) -> None:
-        """Answer in place of the application, and end the connection."""
+        """Respond in place of the application, and close the connection."""
         if self._is_refused:
             return
         self._is_refused = True
-        if self.cycle is not None and not self.cycle.response_complete:  # what it would answer comes too late
+        if self.cycle is not None and not self.cycle.response_complete:  # its response would come too late
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
@@ -225,7 +226,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _answer(problem_type: ProblemType, detail: str) -> bytes:
-    """A problem as it is sent, without an application that would know the path or the id of a request."""
+    """The bytes of a problem response, without the path and the id of a request, which only the application knows."""
     problem = {
         "type": "about:blank",
         "title": problem_type.title,

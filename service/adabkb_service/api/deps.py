@@ -73,7 +73,7 @@ async def _key(
 
 
 def _fingerprint(parts: Parts) -> str:
-    """Of a request's method, path and body: the same whatever the order of names and the spaces are."""
+    """A hash of a request's method, path and body, independent of the order of names and of white space."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -19,13 +19,13 @@ JSON = "application/json"
 BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A token, as `adabkb token create` prints it. A server on loopback asks for none as long as "
-    "there are none.",
+    "description": "A token, as `adabkb token create` prints it. A server on loopback needs no token until the first "
+    "one is created.",
 }
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app. It is made once and then kept by the app."""
+    """The OpenAPI document of an app, which caches it."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title,

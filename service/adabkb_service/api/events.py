@@ -74,11 +74,11 @@ class _Page(NamedTuple):
     last: int
     """The seq of the last of them, or of the one before."""
     is_followed: bool
-    """Whether there are more already."""
+    """Whether more events are stored."""
 
 
 def _page(service: Service, study_id: str, after: int, limit: int) -> _Page:
-    """What comes after a seq. The event loop has no part in it: many streams may begin at once.
+    """The events after a seq. Called on a thread, not on the event loop, because many streams may begin at once.
 
     Raises:
         StudyNotFound: the study is gone.

@@ -43,18 +43,18 @@ HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-mat
 """Headers of an admitted request on which its answer may depend."""
 
 FORWARDED_BYTES = 2**18
-"""Of a request's body; one with more is performed by the server that has it."""
+"""The largest request body that is forwarded; the server that received a larger one performs the request."""
 FOLLOWERS_TRIED = 2
-"""To which a request is forwarded, at most: one that ends the process that performs it must not end all of many."""
+"""The most followers that a request is forwarded to: a request that crashes its process must not crash all servers."""
 ARRIVAL_SECONDS = 0.3
-"""For which requests may still arrive at a server that has told the others that it leaves."""
+"""Seconds for which requests may still arrive at a server that has announced that it leaves."""
 LEAVE_SECONDS = 10.0
-"""For which a server that leaves works on requests of others."""
+"""Seconds for which a server that leaves performs forwarded requests."""
 WORKER_SECONDS = 2.0
-"""For which a server waits for what model workers say of themselves."""
+"""Seconds for which a server waits for responses of model workers about themselves."""
 
 Answer = asyncio.Future[dict[str, Any] | None]
-"""Of the follower; None if there will be none."""
+"""The response of the follower; None if it will not respond."""
 
 
 class Declined(Exception):
@@ -163,8 +163,8 @@ class Forwarding:
         return None
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
-        """What model workers answer to an admitted request that has no body: the bodies, by a name of each worker. Of
-        several servers each asks other workers. Those that do not answer in time are left out."""
+        """The response bodies of model workers to an admitted request without a body, by the name of the worker. Of
+        several servers each asks different workers. Workers that do not respond in time are omitted."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
         asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -175,7 +175,7 @@ class Forwarding:
         }
 
     async def _first_answer(self, study_id: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """What the follower of a study answers, or else its next follower; None if neither does.
+        """The response of a study's follower, or otherwise of its next follower; None if neither responds.
 
         Raises:
             ClientDisconnect: the client of a request that may take long has left.
@@ -192,7 +192,7 @@ class Forwarding:
         return None
 
     async def _answer(self, follower: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """What the follower answers; None if it does not.
+        """The response of the follower; None if it does not respond.
 
         Raises:
             ClientDisconnect: the client of a request that may take long has left.
@@ -356,7 +356,7 @@ async def _silent() -> Message:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """What receives a request whose body was read."""
+    """An ASGI ``receive`` that returns the body that has been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:

@@ -22,7 +22,7 @@ from adabkb_service.study.changes import Changes
 from adabkb_service.study.request import Outcome
 
 MOST_SECONDS = 60
-"""Proxies cut what takes longer without a byte."""
+"""Proxies close a connection that is silent for longer."""
 _WAIT = re.compile(r'(?:^|,)\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(?=[,;]|$)', re.IGNORECASE)
 
 Ask = Callable[[], Awaitable[Outcome[Suggested]]]
@@ -36,7 +36,8 @@ async def _wait(
         ),
     ] = None,
 ) -> int:
-    """What cannot be honoured is ignored, as RFC 7240 wants it; the answer then has no Preference-Applied."""
+    """The seconds to wait. A preference that cannot be honoured is ignored, as RFC 7240 demands; then the response has
+    no Preference-Applied."""
     found = _WAIT.search(prefer or "")
     return 0 if found is None else min(int(found[1]), MOST_SECONDS)
 
@@ -47,12 +48,15 @@ WaitDep = Annotated[int, Depends(_wait)]
 async def long_poll(
     changes: Changes, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
 ) -> tuple[Outcome[Suggested], bool]:
-    """The outcome of asking for trials until there is one, there will be none, or so many seconds are over; and whether
-    the server was ready to wait for it: it is not where too many requests wait already, of all users or of this one.
+    """Ask for trials until there is one, none can come, or the time is over.
+
+    Returns:
+        The outcome, and whether the server was willing to wait. It is not if too many requests are already waiting, of
+        all users or of this one.
 
     Raises:
-        AdaBKBError: a request is refused, perhaps after a while.
-        Declined: this server stops, and another one forwarded the request.
+        AdaBKBError: a request is refused, possibly after a wait.
+        Declined: this server is stopping, and another one forwarded the request.
     """
     outcome, deadline = await ask(), time.monotonic() + seconds
     if seconds and changes.is_closing and _may_help(outcome):
@@ -62,7 +66,7 @@ async def long_poll(
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
-    leaving = asyncio.ensure_future(gone(request))  # who has left must not be given a trial
+    leaving = asyncio.ensure_future(gone(request))  # a client that has disconnected must not get a trial
     try:
         with concurrency.hold(WAITS, caller), changes.waiting(study_id, for_trial=True) as notified:
             while True:  # once more at first: something may have changed before the slot was there
@@ -80,7 +84,8 @@ async def long_poll(
 
 
 async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
-    """An outcome. One that ends the wait concerns the next in the line too: there may be more, or the study is gone."""
+    """The outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more trials, or
+    the study may be gone."""
     notified.clear()  # before, so that no notification is missed
     outcome = None
     try:
@@ -92,12 +97,12 @@ async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
 
 
 def _may_help(outcome: Outcome[Suggested]) -> bool:
-    """Whether there is no trial now, and may be one later."""
+    """Whether there is no trial now, but may be one later."""
     return outcome.view.retry_after is not None
 
 
 def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
-    """The server has waited already: the client need not."""
+    """The outcome with ``retry_after`` 0: the server has waited, so the client need not."""
     return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
 
 

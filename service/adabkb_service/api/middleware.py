@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, the limit of its size, its metrics and its line in the log."""
+"""Middleware of every request: its id, the limit of its size, its metrics and its line in the log."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a study's model says: /assessment, /recommendation, /front, /predict, /importance, /validation, /slice, /model,
-/partition, /tree, /dictionary"""
+"""Endpoints that read a study's model: /assessment, /recommendation, /front, /predict, /importance, /validation,
+/slice, /model, /partition, /tree, /dictionary"""
 
 from __future__ import annotations
 

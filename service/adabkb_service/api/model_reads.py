@@ -1,7 +1,7 @@
-"""Reads of models: how many at a time, for how long, and not without a reader.
+"""Reads of models: limited in number and time, and cancelled when the client disconnects.
 
-They wait for a model on threads of their own, so that no number of them takes a thread from admission, readiness or
-writes. Decision 0037 has the limits and what was measured.
+They wait for a model on separate threads, so that they never take a thread from admission, readiness or writes.
+Decision 0037 has the reasons for the limits, and measurements.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from adabkb_service.operations.reader import READER, Reader
 T = TypeVar("T")
 
 MOST_AT_WORK = 64
-"""Reads of a server that wait on threads, ..."""
+"""The most reads of a server that hold a thread."""
 MOST_OF_STUDY = 4
-"""... and of one study among them: its model answers one after the other."""
+"""The most of these for one study, whose model answers them one after the other."""
 MOST_IN_LINE = 32
-"""Reads of one study that wait for one of these places."""
+"""The most reads of one study that wait for such a place."""
 
 BUSY = "Too many reads of models are in progress; try again."
 
@@ -48,19 +48,21 @@ class ModelReads:
     """All reads of a server's models. Used by its event loop alone."""
 
     def __init__(self, seconds: float) -> None:
-        """For each of them, from its arrival to the answer or to the refusal."""
+        """Args:
+        seconds: the time limit of a read, from its arrival to the response.
+        """
         self._seconds = seconds
         self._at_work = CapacityLimiter(MOST_AT_WORK)
         self._threads = CapacityLimiter(math.inf)
-        """None waits for it: a read has a place before."""
+        """Unlimited, because a read first takes a place from each limiter above."""
         self._lines: dict[str, _Line] = {}
 
     async def answer(self, request: Request, study_id: str, work: Callable[[], T]) -> T | None:
-        """What the work gives, which asks the model of a study; None if the reader has left.
+        """Run ``work``, which asks a study's model, and return its result; None if the client has disconnected.
 
         Raises:
             Busy: too many reads wait, or this one has waited for too long.
-            AdaBKBError: what the work raises.
+            AdaBKBError: an error of ``work``.
         """
         line = self._lines.setdefault(study_id, _Line())
         if line.reads >= MOST_OF_STUDY + MOST_IN_LINE:
@@ -95,7 +97,7 @@ def _leave(reader: Reader, scope: anyio.CancelScope) -> None:
 
 
 def _as(reader: Reader, work: Callable[[], T]) -> Callable[[], T]:
-    """The work for a reader."""
+    """``work`` in a context that names its reader."""
 
     def for_reader() -> T:
         context = contextvars.copy_context()
@@ -106,18 +108,17 @@ def _as(reader: Reader, work: Callable[[], T]) -> Callable[[], T]:
 
 
 class Reading:
-    """Lets an endpoint read a model: ``await reading(operation, study_id, ...)``."""
+    """Reads a model for an endpoint: ``await reading(operation, study_id, ...)``."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
     async def __call__(self, operation: Callable[..., Any], study_id: str, *arguments: Any) -> Response:
-        """What an operation of the service answers, rendered on its thread. A view is rendered as JSON; a response is
-        sent as it is.
+        """The response of an operation of the service, rendered on its thread: a view as JSON, a response unchanged.
 
         Raises:
             Busy: see ``ModelReads``.
-            AdaBKBError: what the operation raises.
+            AdaBKBError: an error of the operation.
         """
         state = self._request.app.state
         reads: ModelReads = state.model_reads
@@ -127,11 +128,11 @@ class Reading:
             return rendered(found) if isinstance(found, BaseModel) else found
 
         answer = await reads.answer(self._request, study_id, work)
-        return Response(status_code=400) if answer is None else answer  # which nobody reads
+        return Response(status_code=400) if answer is None else answer  # nobody reads the 400
 
 
 def rendered(view: BaseModel) -> Response:
-    """A view as an answer; where it may be large, on a thread."""
+    """A view as a response. Call it on a thread if the view may be large."""
     return Response(view.model_dump_json(), media_type="application/json")
 
 

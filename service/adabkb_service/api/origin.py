@@ -91,8 +91,9 @@ def _name(host: bytes) -> str | None:
 
 
 def _is_cross_site(method: str, host: bytes, said: Mapping[bytes, bytes]) -> bool:
-    """Whether the page is of another site, by Sec-Fetch-Site or else by Origin. Programs send neither. A browser sends
-    the first to loopback and over TLS, and the second with each request that does more than fetch a document."""
+    """Whether a page of another site sent the request, by Sec-Fetch-Site or otherwise Origin. Programs send neither. A
+    browser sends the first to loopback and over TLS, and the second with each request that does more than fetch a
+    document."""
     site, origin = said.get(b"sec-fetch-site"), said.get(b"origin")
     if site is None:
         return origin is not None and urlsplit(origin).netloc != host

@@ -1,4 +1,4 @@
-"""The types of problems that answers have (RFC 9457). ``TABLE`` alone decides the status of an error of the domain."""
+"""The problem types of responses (RFC 9457). ``TABLE`` alone decides the status of a domain error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from adabkb_service import errors
 
 
 class ProblemType(NamedTuple):
-    """How an error is answered."""
+    """The response to an error."""
 
     status: int
     code: str
     title: str
     retryable: bool = False
     remedy: str | None = None
-    """What to do, in terms of the API, where the ``detail`` of the error does not say it."""
+    """What to do, in terms of the API, if the ``detail`` of the error does not say so."""
 
 
 TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
@@ -23,7 +23,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         401,
         "unauthorized",
         "A token is needed",
-        remedy="Send a token that is good: Authorization: Bearer adabkb_... An administrator makes one: adabkb token "
+        remedy="Send a valid token: Authorization: Bearer adabkb_... An administrator creates tokens with adabkb token "
         "create, or POST /v1/tokens.",
     ),
     errors.Forbidden: ProblemType(
@@ -37,14 +37,14 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         403,
         "quota_exceeded",
         "The quota is used up",
-        remedy="Results of trials that were handed out are still taken. Delete studies that are not needed any more, "
+        remedy="Results of trials that were handed out are still accepted. Delete studies that you no longer need, "
         "for good: DELETE /v1/studies/...?purge=true, DELETE /v1/trash/.... Or ask an administrator for more: adabkb "
-        "token quota, or PATCH /v1/tokens/.... GET /v1/tokens/self shows what there is.",
+        "token quota, or PATCH /v1/tokens/.... GET /v1/tokens/self shows your quotas and how much of them is used.",
     ),
     errors.TooManyRequests: ProblemType(
         429,
         "too_many_requests",
-        "Too much at once",
+        "Too many requests per time",
         retryable=True,
         remedy="Send it again after the seconds of Retry-After; clients of this service do so by themselves. An "
         "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
@@ -52,13 +52,14 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     errors.TooManyAtOnce: ProblemType(
         429,
         "too_many_at_once",
-        "Too many at the same time",
+        "Too many concurrent requests",
         retryable=True,
         remedy="End some of them, such as event streams of pages that are open, or send it again later; clients of "
-        "this service do so by themselves. An administrator may raise the setting of the server.",
+        "this service do so by themselves. An administrator may raise the server's setting user_requests, user_streams "
+        "or user_waits.",
     ),
     errors.TokenNotFound: ProblemType(
-        404, "token_not_found", "No such token", remedy="GET /v1/tokens lists those that there are, by their id."
+        404, "token_not_found", "No such token", remedy="GET /v1/tokens lists the existing ones by id."
     ),
     errors.DeletionNotFound: ProblemType(
         404,
@@ -70,7 +71,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         404,
         "study_not_found",
         "No such study",
-        remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
+        remedy="GET /v1/studies lists the existing ones, and POST /v1/studies creates one.",
     ),
     errors.WebhookNotFound: ProblemType(
         404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists those that there are, by their id."
@@ -79,27 +80,27 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         404, "file_not_found", "No such file", remedy="GET .../trials/.../files lists those that there are."
     ),
     errors.TrialNotFound: ProblemType(
-        404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
+        404, "trial_not_found", "No such trial", remedy="GET .../trials lists the existing ones."
     ),
     errors.ObservationNotFound: ProblemType(
         404,
         "observation_not_found",
         "No such observation",
-        remedy="GET .../observations lists those that there are; their seq is the number that is meant.",
+        remedy="GET .../observations lists the existing ones; use the seq of an observation.",
     ),
     errors.StudyExists: ProblemType(
         409,
         "study_exists",
         "The id is taken",
-        remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
+        remedy="Give another id, or the same definition to continue the existing study. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
     errors.TokenMade: ProblemType(
         409,
         "token_made",
-        "The token was made before",
-        remedy="If that answer was lost, revoke the token with DELETE /v1/tokens/..., and make another one with a new "
-        "Idempotency-Key.",
+        "The token was created before",
+        remedy="If the response with the token was lost, revoke the token with DELETE /v1/tokens/..., and create "
+        "another one with a new Idempotency-Key.",
     ),
     errors.WebhookMade: ProblemType(
         409,
@@ -119,8 +120,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         409,
         "report_conflict",
         "The attempt has reported another value",
-        remedy="Reports cannot be corrected. Count steps on, or release the trial with POST .../release and let it "
-        "begin again: another attempt has a curve of its own.",
+        remedy="Reports cannot be corrected. Report the next step with a larger number, or release the trial with POST "
+        ".../release and let it begin again: each attempt has its own curve.",
     ),
     errors.TrialFinished: ProblemType(
         409,
@@ -133,15 +134,15 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         409,
         "lease_lost",
         "The attempt does not hold the trial",
-        remedy="Stop working on the trial and ask for another with POST .../suggest. A result that is there already "
-        "may still be told, with its attempt.",
+        remedy="Stop working on the trial and ask for another with POST .../suggest. If you already have a result, you "
+        "may still report it; include its attempt.",
     ),
     errors.StudyComplete: ProblemType(
         409,
         "study_complete",
         "The study takes no further trials",
-        remedy="PATCH /v1/studies/... with a larger budget lets it go on, if the budget is the reason. A result at a "
-        "point of your own costs no budget: POST .../observe with parameters and value.",
+        remedy="If the budget is the reason, PATCH /v1/studies/... with a larger budget continues the study. A result "
+        "at a point of your own costs no budget: POST .../observe with parameters and value.",
     ),
     errors.RequestInProgress: ProblemType(
         409, "request_in_progress", "The same request is in progress", retryable=True
@@ -150,8 +151,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         412,
         "precondition_failed",
         "The study has changed",
-        remedy="GET the study, decide again, and send If-Match with the ETag of that answer; without If-Match the "
-        "request is performed whatever the revision is.",
+        remedy="GET the study, decide again, and send If-Match with the ETag of that response; without If-Match the "
+        "request is performed at any revision.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
         422, "idempotency_key_reused", "The idempotency key belongs to another request"
@@ -200,19 +201,19 @@ CROSS_SITE = ProblemType(
 FOREIGN_HOST = ProblemType(
     421,
     "foreign_host",
-    "The server has another name",
-    remedy="Use its IP address, or localhost on its own machine; the setting hosts of the server lists names that it "
-    "answers to.",
+    "Unrecognized host name",
+    remedy="Use the server's IP address, or localhost on its own machine; the server's setting hosts lists the names "
+    "that it answers to.",
 )
 BROWSERS = (CROSS_SITE, FOREIGN_HOST)
-"""What only browsers and proxies meet."""
+"""Refusals before routing: cross-site requests and foreign host names."""
 
 CONNECTIONS: dict[int, ProblemType] = {
     400: ProblemType(400, "malformed_request", "Not a request", remedy="Use a library for HTTP."),
     408: ProblemType(
         408,
         "too_slow",
-        "The request came too slowly",
+        "The request arrived too slowly",
         retryable=True,
         remedy="Send it again over a better connection, or less at once; the settings header_seconds and body_seconds "
         "of the server raise the limits.",
@@ -231,7 +232,7 @@ CONNECTIONS: dict[int, ProblemType] = {
         remedy="Try again, with fewer connections; the setting connections of the server raises the limit.",
     ),
 }
-"""What is refused before there is a request."""
+"""Refusals of a connection, before a request is complete."""
 
 
 def problem_type_of(error: errors.AdaBKBError) -> ProblemType:
@@ -240,5 +241,5 @@ def problem_type_of(error: errors.AdaBKBError) -> ProblemType:
 
 
 def all_problem_types() -> list[ProblemType]:
-    """All of them."""
+    """All problem types."""
     return [*TABLE.values(), *HTTP.values(), *BROWSERS, *CONNECTIONS.values()]

@@ -31,14 +31,14 @@ RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
 """Code of the fault of a field that there is not."""
 NO_THREAD = "can't start new thread"
-"""What Python's ``RuntimeError`` says where the system refuses a thread."""
+"""The message of Python's ``RuntimeError`` if the system refuses a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
 PYDANTIC = (ValidationError, PydanticSerializationError)
 """Raised for answers that are not as they should be, and in place of whatever a function of a field raises."""
 
 
 class Problem(Answer):
-    """What went wrong."""
+    """An error response (RFC 9457)."""
 
     type: str = Field(description="about:blank; the code says more")
     title: str
@@ -127,7 +127,7 @@ async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:
-    """What a client has to bring (RFC 6750), or when it may come again."""
+    """The headers of an error: the required authentication (RFC 6750), or when to retry."""
     if isinstance(error, errors.TooManyRequests):
         return {"Retry-After": str(max(error.limit.reset, 1)), **rate_limit_headers(error.limit)}
     if isinstance(error, errors.Unauthorized):
@@ -241,7 +241,7 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
 
 
 def _missing(error: BaseException | None) -> str | None:
-    """What the machine is short of for now, by the error or one of its causes; None if they say something else."""
+    """The resource that the machine lacks, by the error or one of its causes; None for other errors."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, PYDANTIC) and MemoryError.__name__ in str(error)):
             return "no memory left"

@@ -1,4 +1,4 @@
-"""What is left of a quota, in the headers of the IETF's draft-ietf-httpapi-ratelimit-headers-10."""
+"""The remaining quota, in the headers of the IETF's draft-ietf-httpapi-ratelimit-headers-10."""
 
 from __future__ import annotations
 

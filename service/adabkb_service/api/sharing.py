@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["access"], route_class
 @router.get("/access", operation_id="getAccess", responses=responses(404, 422))
 @needs("own")
 def get_access(study_id: StudyId, service: ServiceDep) -> Access:
-    """Whose a study is, and with whom it is shared."""
+    """The owner of a study, and the users with whom it is shared."""
     return sharing.access(service, study_id)
 
 

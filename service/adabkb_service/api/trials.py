@@ -48,7 +48,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Queue a point of one's own; it is handed out before any new point."""
+    """Queue a point of your choice; it is handed out before any new point."""
     return reply(await done(service, queue(study_id, body, key), spend))
 
 
@@ -78,7 +78,10 @@ def list_trials(
     state: Annotated[TrialState | None, Query()] = None,
     attribute: Annotated[
         list[str] | None,
-        Query(description="name:value, of an attribute that the trials have; several mean all of them", max_length=10),
+        Query(
+            description="name:value, of an attribute that the trials have; if given several times, all must match",
+            max_length=10,
+        ),
     ] = None,
 ) -> Response:
     """Trials by number."""
@@ -97,7 +100,7 @@ def get_trial(study_id: StudyId, number: Number, service: ServiceDep, known: Kno
 @router.get("/{number}/why", operation_id="explainTrial", response_model=history.Why, responses=responses(404, 422))
 @needs("read")
 async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) -> Response:
-    """What a trial was decided on, and what became of it."""
+    """The inputs from which a trial was suggested, and its outcome."""
     return await reading(why, study_id, number)
 
 
@@ -112,7 +115,7 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
 async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
-    """Set, change or remove attributes of a trial, in any state; the model has no part in them."""
+    """Set, change or remove attributes of a trial, in any state; the model ignores them."""
     return reply(await done(service, annotate(study_id, number, body.changes(), key)))
 
 

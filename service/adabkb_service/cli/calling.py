@@ -39,7 +39,7 @@ Local = Annotated[Path | None, typer.Option("--local", hidden=True)]
 Token = Annotated[str | None, typer.Option("--token", hidden=True)]
 RetryFor = Annotated[float, typer.Option("--retry-for", min=0, hidden=True)]
 OwnRetryFor = Annotated[float | None, typer.Option("--retry-for", min=0, hidden=True)]
-"""Of a command that waits longer, unless it is told how long."""
+"""--retry-for of a command whose default is longer."""
 
 
 def _studies(context: typer.Context, incomplete: str) -> list[str]:

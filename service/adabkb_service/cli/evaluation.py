@@ -69,7 +69,7 @@ class Programs:
     gpus: Sequence[str] = ()
     """The devices of CUDA, of which each program sees one; none: the environment's."""
     expected: Expected | None = None
-    """What the study takes; None: any result."""
+    """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
     """Whether a trial has got a result, or was stopped: then output that is no result may be of a single point."""
     _running: set[ProcessGroup] = field(default_factory=set)

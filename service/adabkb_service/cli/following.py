@@ -1,4 +1,4 @@
-"""The file in which a program reports values before its end, read while it is written."""
+"""Reads the file in which a program reports intermediate values, while the program writes it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Follower:
     """Passes reports on, and ends the program when its trial is stopped.
 
     Args:
-        trial: of the program.
-        file: in which the program writes a line for each report.
-        group: the program.
+        trial: the trial that the program evaluates.
+        file: the file to which the program appends a line for each report.
+        group: the program's processes.
         grace: seconds between SIGTERM and SIGKILL.
     """
 
@@ -37,11 +37,11 @@ class Follower:
         self._read = 0
         self._over = threading.Event()
         self._is_lost = False
-        """Whether reports are of no more use: the server has refused one."""
+        """Whether the server has refused a report, so that further ones are useless."""
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Read the file inside the block, and what is left of it at the end."""
+        """Follow the file inside the block, and read the rest of it at the end."""
         thread = threading.Thread(target=self._follow, daemon=True)
         thread.start()
         try:
@@ -58,7 +58,7 @@ class Follower:
         self._pass_on()
 
     def _pass_on(self) -> bool:
-        """Report what is new in the file, and return whether the trial is stopped."""
+        """Report the new lines of the file, and return whether the trial is stopped."""
         try:
             with self._file.open("rb") as stream:
                 stream.seek(self._read)
@@ -80,7 +80,7 @@ class Follower:
         return False
 
     def _end(self) -> None:
-        """Ask the program to end, and kill it after the time of grace."""
+        """Ask the program to end, and kill it after the grace period."""
         self._group.send(signal.SIGTERM if self._grace else signal.SIGKILL)
         if not self._over.wait(self._grace):
             self._group.send(signal.SIGKILL)

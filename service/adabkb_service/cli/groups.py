@@ -98,7 +98,7 @@ class Group(TyperGroup):
         self._summaries = summaries or {}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (click's)
-        """Return a command, or None if there is none of that name."""
+        """Return the command with this name, or None."""
         return self._members[cmd_name]() if cmd_name in self._members else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

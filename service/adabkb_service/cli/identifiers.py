@@ -20,7 +20,7 @@ MAX_NUMBER = 2**31 - 1
 
 @dataclass(frozen=True)
 class Identifier:
-    """What an id or a number is, in the annotation of a command's parameter."""
+    """The form of an id or a number, in the annotation of a command's parameter."""
 
     name: str
     pattern: str
@@ -71,7 +71,7 @@ WEBHOOK = _token("id of a webhook", "See which there are: adabkb study webhooks 
 TOKEN = _token("id of a token", "See which there are: adabkb token list")
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False), STUDY]
-"""Of commands that call no server, which could complete it."""
+"""For commands that call no server, and so cannot complete the id."""
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False, parser=str), TRIAL]
 Observation = Annotated[
     int,
@@ -99,7 +99,7 @@ def checking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parsed(identifier: Identifier, option: str, given: Any) -> Any:
-    """What was given as a text, or several texts; None if nothing was given."""
+    """The parsed text, or texts; None if the option was not given."""
     if isinstance(given, list):
         return [identifier.parse(text, option) for text in given]
     return None if given is None else identifier.parse(given, option)

@@ -26,7 +26,10 @@ def import_results(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column", metavar="PARAM=COLUMN", help="column of a parameter of another name", show_default=False
+            "--column",
+            metavar="PARAM=COLUMN",
+            help="column that holds the parameter PARAM, if their names differ",
+            show_default=False,
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
@@ -39,9 +42,9 @@ def import_results(
     \b
     adabkb result import svm notebook.csv --value accuracy --column C=penalty --dry-run
 
-    Each row is a result at a point that nobody suggested; it does not count towards the budget. A row with any other
-    state than "completed" or "complete" is left out. A row that does not fit is listed and stops no other; then the
-    exit code is 1.
+    Each row is a result at a point that was not suggested; it does not count towards the budget. A row whose state is
+    neither "completed" nor "complete" is skipped. Invalid rows are listed, the other rows are imported, and the exit
+    code is 1.
     """
     steps = StudyCalls(study).import_results(
         file,

@@ -123,7 +123,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
 SUMMARIES = {
     "serve": "Run a server.",
     "run": "Evaluate the trials of a study with a program.",
-    "work": "Run a model worker on the PostgreSQL of servers.",
+    "work": "Run a model worker for servers that share a PostgreSQL database.",
     "mcp": "Give agents tools to work on studies.",
     "study": "Create, list, show, change, watch, export and delete studies.",
     "trial": "Ask for trials, list and explain them, give them back.",
@@ -135,7 +135,7 @@ SUMMARIES = {
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
 }
-"""What the commands and groups of the first level do."""
+"""One-line descriptions of the commands and groups of the first level."""
 
 COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
 NEED_SERVER = ("serve", "work", "data", "token")
@@ -147,7 +147,7 @@ PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": Fa
 
 
 def _paths() -> dict[str, list[str]]:
-    """The paths of all commands by their last name."""
+    """The paths of all commands, by the last word of the command."""
     found: dict[str, list[str]] = {}
     for name, where in COMMANDS.items():
         found.setdefault(name, []).append(name)
@@ -255,7 +255,7 @@ def options(
             envvar="ADABKB_URL",
             metavar="URL",
             show_envvar=False,
-            help="the server; else $ADABKB_URL, http://127.0.0.1:8000",
+            help="server (default $ADABKB_URL or http://127.0.0.1:8000)",
         ),
     ] = None,
     local: Annotated[
@@ -265,7 +265,11 @@ def options(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar="ADABKB_TOKEN", metavar="TOKEN", show_envvar=False, help="your token; else $ADABKB_TOKEN"
+            "--token",
+            envvar="ADABKB_TOKEN",
+            metavar="TOKEN",
+            show_envvar=False,
+            help="your token (default $ADABKB_TOKEN)",
         ),
     ] = None,
     retry_for: Annotated[
@@ -276,7 +280,7 @@ def options(
             metavar="SECONDS",
             min=0,
             show_envvar=False,
-            help="wait for the server; else $ADABKB_RETRY_FOR, 5",
+            help="time to retry (default $ADABKB_RETRY_FOR or 5)",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")] = False,
@@ -286,5 +290,5 @@ def options(
 ) -> None:
     """Optimize with a server: suggest points to try, and learn from the results.
 
-    The options --url to --json may also stand after a command.
+    These options may also follow the command.
     """

@@ -176,7 +176,7 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
 
 
 def _told(rows: dict[str, int]) -> str:
-    """What users know of it; the names of its tables, where that is nothing."""
+    """The rows in terms that users know; the names of the tables if there are no such terms."""
     told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
     return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
 

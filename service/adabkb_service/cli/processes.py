@@ -1,4 +1,4 @@
-"""The processes of ``adabkb run``: a program and all that it starts, as one group that leaves nothing behind."""
+"""The processes of ``adabkb run``: a program and its child processes, as one process group that ends as a whole."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from typing import IO, Self
 from adabkb_client._leased import stop_seconds
 
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
-"""The shell program of a guard. It says that it is ready, and waits for the end of its input, which comes when the
-command dies: then it removes the folder, and ends its whole group."""
+"""The shell program of a guard. It signals that it is ready, and waits for the end of its input, which comes when the
+command dies. Then it removes the folder and kills its whole group."""
 KEPT = 1_000_000
-"""Bytes that are kept of each output."""
+"""The number of last bytes that are kept of each output."""
 READ = 65_536
 PIPE_PATIENCE = 1.0
-"""Seconds to wait for the end of the outputs once the program has ended, and its group has not. What it pipes them
-through, such as tee, may need a moment; what it has left in the background may hold them for ever."""
+"""Seconds to wait for the end of the outputs once the program has ended, but its group has not. A filter such as tee
+may need a moment to finish; a background process may keep the pipes open for ever."""
 
 
 class ProcessGroup:
-    """A program that runs, in a process group of its own.
+    """A running program in its own process group.
 
-    The leader of the group is a guard: a shell that ends the group if this process dies, however it dies. It lives
-    until ``close``, so the group's number cannot have come to mean other processes.
+    The leader of the group is a guard: a shell that kills the group if this process dies, for any reason. It lives
+    until ``close``, so the process-group id cannot have been reused.
 
     Args:
         command: the program with its arguments.
-        environment: of the program.
-        folder: is removed if this process dies.
+        environment: the program's environment variables.
+        folder: a folder to remove if this process dies.
 
     Raises:
         OSError: the program cannot be started.
@@ -53,7 +53,7 @@ class ProcessGroup:
         )
         try:
             _stream(self._guard.stdout).read(1)
-            self._program = subprocess.Popen(  # noqa: S603 (to run the user's program is what the command is for)
+            self._program = subprocess.Popen(  # noqa: S603 (running the user's program is the purpose of the command)
                 command,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -74,17 +74,17 @@ class ProcessGroup:
         self.close()
 
     def wait(self) -> int:
-        """Wait for the end of the program, not of what it has started; return its exit code, or minus a signal."""
+        """Wait for the end of the program, but not of its children; return its exit code or the negated signal."""
         return self._program.wait()
 
     def send(self, number: int) -> None:
-        """Send a signal to the program and all that it has started."""
+        """Send a signal to the program and its children."""
         with self._lock, suppress(ProcessLookupError, PermissionError):
             if not self._closed:
                 os.killpg(self._guard.pid, number)
 
     def close(self) -> None:
-        """End whatever is left of the group."""
+        """Kill the remaining processes of the group."""
         self._end_group()
         self._program.wait()
 
@@ -98,11 +98,11 @@ class ProcessGroup:
 
 
 class Output:
-    """One of the outputs of a program: it is passed on as it comes, and its end is kept.
+    """An output of a program: forwarded as it arrives; its last ``KEPT`` bytes are kept.
 
     Args:
-        stream: where to read.
-        sink: where to pass it on to.
+        stream: the output to read.
+        sink: where to forward it.
     """
 
     def __init__(self, stream: IO[bytes], sink: IO[bytes]) -> None:
@@ -113,12 +113,12 @@ class Output:
         self._thread.start()
 
     def wait(self, patience: float) -> None:
-        """Wait for the end of the output, for so many seconds at most."""
+        """Wait for end of file, for at most so many seconds."""
         self._thread.join(patience)
 
     def text(self) -> str:
-        """Return the end of the output, once the group has ended. A process that has left the group may hold the output
-        open, so this waits for ``stop_seconds``."""
+        """Return the last ``KEPT`` bytes of the output, once the group has ended. A process that has left the group may
+        keep the output open, so this waits for at most ``stop_seconds``."""
         self.wait(stop_seconds())
         return self._end.decode(errors="replace")
 
@@ -132,13 +132,13 @@ class Output:
 
 
 def drain(outputs: Iterable[Output]) -> None:
-    """Wait a moment for the end of the outputs of a program that has ended."""
+    """Wait for the outputs of a program that has ended, for at most ``PIPE_PATIENCE`` in total."""
     end = time.monotonic() + PIPE_PATIENCE
     for output in outputs:
         output.wait(max(end - time.monotonic(), 0.0))
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    """Return a stream that is there because it was asked for."""
+    """Narrow the type: the stream is not None, because PIPE was requested."""
     assert stream is not None
     return stream

@@ -1,4 +1,4 @@
-"""What ``adabkb run`` tells a program, and what the program answers: arguments, environment, files, result."""
+"""The interface between ``adabkb run`` and a program: arguments, environment, files, result."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class WrongPlaceholder(ValueError):
 
 
 class NoResult(ValueError):
-    """What a program has left is no result."""
+    """The output of a program is not a result."""
 
 
 class NotFinite(ValueError):
-    """What a program has left is infinite or not a number."""
+    """The result of a program is infinite or not a number."""
 
 
 def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
@@ -85,12 +85,12 @@ def variable(name: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as an argument: a text as it is, anything else as JSON."""
+    """Return a value as an argument: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result:
-    """Return the result: from the file, or else from the standard output.
+    """Return the result: from the file, or otherwise from the standard output.
 
     Args:
         folder: has the file, if the program has written one.

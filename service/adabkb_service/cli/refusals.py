@@ -1,4 +1,4 @@
-"""What the server refuses, in the words of commands: options in place of fields, and commands as remedies."""
+"""Refusals of the server in terms of commands: options in place of fields, and commands as remedies."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) ->
 
 
 def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int]) -> str:
-    """What a pointer points to, as the user wrote it; the pointer itself if it is a field of a user's file."""
+    """The target of a pointer, as the user wrote it; the pointer itself for a field of a user's file."""
     first, *rest = steps_of(pointer)
     if first == "parameters" and first in names and rest:
         return rest[0]

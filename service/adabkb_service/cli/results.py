@@ -115,7 +115,7 @@ def recommendation(
 
 
 def _change(change: dict[str, Any]) -> str:
-    """What the recommended point changes from the baseline, and what that gains."""
+    """A change of the recommended point from the baseline, and its gain."""
     name, gain = change["parameter"], f"{change['gain']:.3g}"
     return f"changes {point({name: change['value']})} from {point({name: change['baseline']})}: gains {gain}"
 

@@ -137,7 +137,7 @@ def _listener(settings: Settings) -> socket.socket:
 
 
 def _check_guarded(settings: Settings, database: Database) -> None:
-    """Refuse to serve others without tokens, unless told to."""
+    """Refuse to serve other machines without tokens, unless ``--insecure`` is given."""
     if settings.insecure:
         typer.echo(
             f"warning: this server asks for no tokens: whoever reaches {settings.host} may read, change and delete "
@@ -159,7 +159,7 @@ def _check_guarded(settings: Settings, database: Database) -> None:
 
 
 def _allow_files(needed: int) -> None:
-    """Let this process have so many files open, as far as the system allows, and warn if it does not."""
+    """Raise this process's limit of open files to ``needed``, as far as the system allows, and warn if it does not."""
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 (not on Windows)

@@ -24,7 +24,7 @@ from adabkb_service.storage.tokens import Scope
 
 PAGE = 1000
 DAYS = 36_500
-"""For which a token may be good, at most."""
+"""The most days for which a token may be valid."""
 NAMES = f"names are {', '.join(QuotasBody.model_fields)}"
 
 
@@ -173,7 +173,7 @@ def _quotas(given: list[str]) -> QuotasBody:
 
 
 def _number(text: str) -> float | str | None:
-    """A number, None for the server's default, or else the text, which is refused."""
+    """A number, None for the server's default, or otherwise the text, which is refused."""
     try:
         return None if text == "default" else float(text)
     except ValueError:
@@ -181,7 +181,7 @@ def _number(text: str) -> float | str | None:
 
 
 def _told(token: Token) -> str:
-    """The quotas of its own."""
+    """The token's own quotas."""
     return ", ".join(f"{name}={value:g}" for name, value in token.quotas.model_dump().items() if value is not None)
 
 

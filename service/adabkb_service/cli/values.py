@@ -101,7 +101,7 @@ def parse_point(arguments: Sequence[str], what: str = "a parameter", example: st
 
 
 def parse(text: str) -> Any:
-    """What a text stands for: the value if it is JSON, else the text itself. A text that looks like a number needs
+    """The value of a text: its JSON value, or otherwise the text itself. A text that looks like a number needs
     quotation marks: '"1"'."""
     try:
         return json.loads(text)

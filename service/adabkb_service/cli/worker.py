@@ -83,7 +83,7 @@ class Worker(uvicorn.Server):
             await asyncio.sleep(STATUS_SECONDS if is_announced else START_SECONDS)
 
     async def _fault(self) -> str | None:
-        """What keeps the worker from its work."""
+        """The problem that keeps the worker from working; None if it works."""
         if not self._app.state.forwarding.model_workers:
             return "servers: there is no contact with them by PostgreSQL; the log of the worker says why"
         try:
@@ -106,7 +106,7 @@ def work(
         ),
     ] = None,
 ) -> None:
-    """Run a model worker on the PostgreSQL of servers.
+    """Run a model worker for servers that share a PostgreSQL database.
 
     It computes the models of all studies for them, until you stop it. It serves no HTTP. The settings of adabkb serve
     apply, from the environment or adabkb.toml; give workers the same ones as servers.
@@ -135,7 +135,7 @@ def work(
 
 
 def write(file: Path, line: str) -> None:
-    """Replace a file by one of this line: whoever reads it sees the old line or the new one.
+    """Replace the content of a file atomically with this line: readers see the old line or the new one.
 
     Raises:
         OSError: it cannot be written.

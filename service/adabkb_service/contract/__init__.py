@@ -1,1 +1,1 @@
-"""What goes over the wire: parameters, algorithms, study definitions, requests and answers."""
+"""The wire format: parameters, algorithms, study definitions, requests and responses."""

@@ -171,7 +171,7 @@ class RestoreBody(Body):
 
 
 class AuditEntry(Answer):
-    """What somebody did to a token, to a study or to its sharing; or that somebody had no good token."""
+    """An action on a token, a study or its sharing; or a request without a valid token."""
 
     number: int
     at: datetime

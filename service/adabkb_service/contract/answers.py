@@ -150,8 +150,8 @@ class Counts(Answer):
 
 
 class Best(Answer):
-    """The best observation: of those that keep all outcome constraints, or else the one that violates them least; of
-    any context. Several objectives have a front instead."""
+    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, in
+    any context. Studies with several objectives have a front instead."""
 
     parameters: Parameters
     value: float

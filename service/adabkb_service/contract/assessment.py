@@ -36,7 +36,7 @@ class LatestTrial(Answer):
 
 
 class Findings(Answer):
-    """What was learned?"""
+    """The findings so far: what was learned?"""
 
     text: Text
     importances: Annotated[

@@ -15,13 +15,13 @@ from adabkb_service.errors import shown
 MOST_ATTRIBUTES = 64
 LONGEST_NAME = 200
 MOST_BYTES = 2**14
-"""Of all attributes of a trial, as JSON in UTF-8."""
+"""The largest size of a trial's attributes together, as JSON in UTF-8."""
 DEEPEST = 8
 """Levels of lists and objects within one attribute."""
 
 
 def fault(attributes: Mapping[str, Any]) -> str | None:
-    """What is wrong with all attributes of a trial, or with changes to them; None if nothing is."""
+    """The error in a trial's attributes, or in changes to them; None if they are valid."""
     for name in attributes:
         if not 1 <= len(name) <= LONGEST_NAME or ":" in name:
             return f"must have names of 1 to {LONGEST_NAME} characters without a colon, not {shown(name)}"
@@ -57,7 +57,7 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def as_text(value: Any) -> str:
-    """A value as a query names it: a text as it is, anything else as JSON."""
+    """A value as a query writes it: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 

@@ -29,7 +29,7 @@ NOT_GIVEN = "is of a table that the server has; give the table itself"
 
 
 class TableChange(Body):
-    """What changes in a catalogue."""
+    """A change of a catalogue's rows."""
 
     add: Annotated[
         TableText,

@@ -17,7 +17,7 @@ def conditions(parameters: Sequence[Parameter]) -> tuple[Condition, ...]:
 
 
 def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
-    """What is wrong with the conditions of a study's parameters, whose names are distinct."""
+    """The errors in the conditions of a study's parameters, whose names are distinct."""
     if not _whens(parameters):
         return []
     indices = {parameter.name: index for index, parameter in enumerate(parameters)}

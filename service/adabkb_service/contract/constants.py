@@ -30,7 +30,7 @@ EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants without a sketch."""
 
 MOST_COORDINATES = 400_000
-"""Largest number of coordinates of points drawn at random. To draw so many takes some seconds."""
+"""Largest number of coordinates of points drawn at random, which takes some seconds."""
 MOST_TEST_POINTS = 2_000
 """Largest number of points of the grid of a GP-ThreDS test. It is limited because a restored study folds all
 results."""

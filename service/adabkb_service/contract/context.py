@@ -34,7 +34,7 @@ def context_of(parameters: Sequence[Parameter]) -> list[str]:
 
 
 def faults(parameters: Sequence[Parameter], *, has_several: bool) -> list[InitErrorDetails]:
-    """What is wrong with the declaration of context, each at its parameter.
+    """The errors in the declaration of context, each at its parameter.
 
     Args:
         parameters: of the study.

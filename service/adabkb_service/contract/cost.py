@@ -1,6 +1,6 @@
-"""What evaluations cost: where the numbers come from, how much may be spent, and whether the search looks at it.
+"""The cost of evaluations: the source of the numbers, the cost budget, and whether the search takes it into account.
 
-The cost of a result is the metric ``cost``, so that whatever takes, shows, exports and predicts metrics has it too.
+The cost of a result is the metric ``cost``, so that it is stored, shown, exported and predicted like any metric.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adabkb_service.contract.parameters import Body, Count, Positive
 COST = "cost"
 """The metric."""
 HIGHEST_COST = 1e30
-"""Of one result: the sum of all has to stay within floating point."""
+"""The highest cost of one result: the sum over all results must be a finite number."""
 NEEDS_COST = 'needs cost, too: "told", each result brings it, or "measured", the seconds of its attempt'
 NEEDS_AUTO = "needs the profile auto: the other systems model the value alone"
 WITH_STOPPING = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
@@ -69,5 +69,5 @@ def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
 
 
 def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:
-    """What a result with these metrics cost; 0 in a study without costs."""
+    """The cost of a result with these metrics; 0 in a study without costs."""
     return metrics[COST] if metrics is not None and definition.get("cost") else 0.0

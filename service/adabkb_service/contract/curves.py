@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 
 class CurveSummary(BaseModel):
-    """What the reports of an attempt have come to."""
+    """A summary of the reports of an attempt."""
 
     reports: Annotated[int, Field(description="how many")]
     step: Annotated[int, Field(description="of the last one")]

@@ -1,4 +1,4 @@
-"""Early stopping: the rules by which trials end before their last step, told from the values that they report.
+"""Early stopping: the rules that end trials before their last step, by the values that they report.
 
 A rule compares a trial with others at *marks*, so that a report needs no whole curves: the asha rule has one mark per
 rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each decision is a
@@ -29,7 +29,7 @@ Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
 
 
 class _Rule(Body):
-    """What all rules have in common."""
+    """The common fields of all rules."""
 
     compares: ClassVar[bool] = True
     """Whether it compares trials with each other. If not, the last value of a trial that it ends is the result."""
@@ -128,7 +128,7 @@ class PatienceRule(_Rule):
     ] = 0.0
 
     def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
-        """None: no other trial matters."""
+        """None, because no other trial matters."""
         return None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:  # noqa: ARG002

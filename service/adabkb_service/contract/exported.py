@@ -107,7 +107,7 @@ class _Learned(_Constants):
 
 
 class _Batch(_Finite):
-    """What ``ada-bbkb`` is restored from."""
+    """The state from which ``ada-bbkb`` is restored."""
 
     drawn_at: Count
 
@@ -179,7 +179,7 @@ class _Cell(BaseModel):
 
 
 class _Suggested(BaseModel):
-    """What a suggestion is shown with, beside what the log needs of it."""
+    """Details of a suggestion that are only displayed; the log does not need them."""
 
     model_config = ConfigDict(strict=True)
 

@@ -29,7 +29,7 @@ class RandomKey(Answer):
 
 
 class Decision(Answer):
-    """What the decision on a suggestion took into account."""
+    """The inputs of the decision on a suggestion."""
 
     revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
     origin: Origin

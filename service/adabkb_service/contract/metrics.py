@@ -20,7 +20,7 @@ Metrics = dict[str, float]
 
 
 class OutcomeConstraint(Body):
-    """A bound, or two, that a metric of the results has to keep."""
+    """One or two bounds that a metric of the results must satisfy."""
 
     metric: Name
     lower: Annotated[Number | None, Field(description="the metric must be at least this")] = None

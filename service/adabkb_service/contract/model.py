@@ -93,7 +93,7 @@ class Additive(Answer):
 
 
 class Learned(Answer):
-    """What the ``auto`` profile has learned so far."""
+    """The hyperparameters that the ``auto`` profile has learned so far."""
 
     count: Annotated[int, Field(description="results it was learned from")]
     lengthscales: Annotated[

@@ -61,7 +61,7 @@ Objectives = Annotated[
     SPARING,
     AfterValidator(_distinct),
 ]
-"""Of one study, each of another metric."""
+"""The objectives of one study, each with a different metric."""
 
 
 def check_alone(field: str, value: Any, objectives: Sequence[Objective] | None) -> None:

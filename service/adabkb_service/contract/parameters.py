@@ -59,7 +59,7 @@ def _integral(value: object) -> object:
 
 
 def _told_once(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """Without this, each type that a choice may have would be a fault of its own."""
+    """Report one error for a choice, not one for each type that a choice may have."""
     try:
         return handler(value)
     except ValidationError:
@@ -103,7 +103,7 @@ Unit = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=30)] | None,
     Field(description="such as °C, for people", exclude_if=lambda unit: unit is None),
 ]
-"""In which numbers are told. Nothing is converted."""
+"""The unit of the numbers. Nothing is converted."""
 Label = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=100)] | None,
     Field(description="what people read in place of the name", exclude_if=lambda label: label is None),
@@ -115,7 +115,7 @@ Known = Annotated[
         exclude_if=not_,
     ),
 ]
-"""Of a context parameter, which ``contract/context.py`` checks against the rest of a study."""
+"""Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
 """One number for each choice. Only the first fault is reported: there may be thousands of descriptors."""
 Descriptors = Annotated[

@@ -1,4 +1,4 @@
-"""What a user believes of where the optimum is, field ``prior``: per parameter, checked against the parameter."""
+"""A user's belief about the position of the optimum, field ``prior``: for each parameter, checked against it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def with_unit(number: str, unit: str | None) -> str:
 
 
 def titled(name: str, label: str | None, unit: str | None) -> str:
-    """What a column or an axis is called: the label, or else the name, with the unit."""
+    """The title of a column or an axis: the label, or otherwise the name, with the unit."""
     return f"{label or name} [{unit}]" if unit else label or name
 
 

@@ -134,7 +134,7 @@ class SuggestBody(Body):
 
 
 def _some_status(status: object) -> object:
-    """Name both statuses where there is neither: which body it is has been decided by then."""
+    """Name both valid statuses in the error: the status has already decided which body this is."""
     if status != "completed":
         raise PydanticCustomError("status", "must be 'completed' or 'failed'")
     return status

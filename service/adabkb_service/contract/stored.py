@@ -1,4 +1,4 @@
-"""The definition of a study as ``studies.definition`` stores it: that of its creation, with its space as it is now."""
+"""The definition in ``studies.definition``: that of the study's creation, with its current space."""
 
 from __future__ import annotations
 

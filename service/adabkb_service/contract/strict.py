@@ -45,8 +45,8 @@ def _parse_int(digits: str) -> int | float:
 
 
 def faults(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
-    """What is wrong with a value: where, a sentence and a code. A pointer may be as long as the body, so none is
-    built here, where each value would get its own."""
+    """The errors in a value: path, sentence and code. A pointer may be as long as the body, so none is
+    built here for each value."""
     if depth > MAX_DEPTH:
         yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     elif isinstance(value, float) and not math.isfinite(value):
@@ -74,7 +74,7 @@ def steps(path: Path) -> list[str | int]:
 
 
 def text_fault(text: str) -> str | None:
-    """What is wrong with a text; None if nothing is."""
+    """The error in a text; None if it is valid."""
     if "\0" in text:
         return "must not hold the character U+0000"
     if not text.isascii() and _HALF_A_PAIR.search(text):

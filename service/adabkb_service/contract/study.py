@@ -70,7 +70,7 @@ CHANGEABLE = (
     "tags",
     "tolerance",
 )
-"""Fields that can be changed after the study was created, and are columns of their own."""
+"""Fields that can be changed after the study was created; each has its own column."""
 WORDED = ("quantities",)
 """Fields that can be changed too, and are for people alone."""
 NEEDS_AUTO = (
@@ -335,7 +335,7 @@ class StudyDefinition(Body):
 
     @property
     def cost_budget(self) -> float | None:
-        """What the results may cost together; None without such a budget."""
+        """The total cost that the results may have; None without a cost budget."""
         return self.budget.cost if isinstance(self.budget, CostBudget) else None
 
     @property
@@ -355,8 +355,8 @@ class StudyDefinition(Body):
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
-        """What is wrong with the constraints together, by their numbers; empty if a feasible point is found. It may
-        take some seconds of a processor, so no validation waits for it."""
+        """The errors in the constraints together, by their numbers; empty if a feasible point is found. The check may
+        take some seconds of processor time, so it is not part of the validation."""
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:

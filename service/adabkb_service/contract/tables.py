@@ -26,7 +26,7 @@ from adabkb_service.storage.catalogues import Pieces, keep, pieces_of
 Array = NDArray[np.float64]
 
 MOST_ROWS = 200_000
-"""Of a catalogue, withdrawn ones too."""
+"""The most rows of a catalogue, including withdrawn ones."""
 MOST_COLUMNS = 300
 """Columns of numbers."""
 MOST_NUMBERS = 5_000_000
@@ -38,13 +38,13 @@ LONGEST_ROW, LONGEST_HEAD = 1000, 200
 MOST_SHOWN = 1000
 """Characters of a table in an event that is shown."""
 BETWEEN = ",;\t"
-"""What may stand between cells; numbers may have decimal commas where it is no comma."""
+"""Separators of cells; numbers may have decimal commas unless the separator is a comma."""
 CACHED = 20_000_000
 """Numbers of the tables that a process keeps."""
 
 
 def table_of(pieces: Pieces) -> Table:
-    """The table as it is after all changes.
+    """The table after all changes.
 
     Raises:
         PydanticCustomError: it is not of this form; the message has the line and the column.

@@ -17,7 +17,7 @@ from adabkb_service.engine.older import Older
 
 MOST_STUDIES = 5
 MOST_POINTS = 100
-"""Of a snapshot."""
+"""The most points of a snapshot."""
 MOST_NUMBERS = 5000
 """Coordinates of a snapshot."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
@@ -38,13 +38,13 @@ Position = Annotated[float, Field(ge=0, le=1)]
 
 
 class Snapshot(Body):
-    """What is kept of an older study: some of its points, as the new study's space has them."""
+    """The copy of an older study: some of its points, in the space of the new study."""
 
     model_config = ConfigDict(frozen=True)
 
     study: StudyId
     parameters: Annotated[list[Name], Field(min_length=1, max_length=MOST_PARAMETERS)]
-    """That both studies have."""
+    """The parameters that both studies have."""
     points: Annotated[list[list[Position]], Field(min_length=1, max_length=MOST_POINTS)]
     """Positions along these parameters' axes."""
     outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]

@@ -1,4 +1,4 @@
-"""What is wrong with a field, in words for people who do not know pydantic."""
+"""Validation errors in words, for people who do not know pydantic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less t
 
 
 def _tags(union: Any, field: str) -> str:
-    """The values of the field by which the types of a union are told apart."""
+    """The values of the field that discriminates the types of a union."""
     return ", ".join(get_args(kind.model_fields[field].annotation)[0] for kind in get_args(get_args(union)[0]))
 
 
@@ -67,7 +67,7 @@ PATTERNS = {
 
 
 def sentence(fault: Mapping[str, Any]) -> str:
-    """What is wrong, to be read after the name of the field.
+    """The error as a sentence that follows the name of the field.
 
     Args:
         fault: an entry of ``ValidationError.errors()``.
@@ -96,7 +96,7 @@ def _plain(name: str, value: object) -> str:
 
 
 def unknown(name: str, known: Collection[str], what: str) -> str:
-    """What is wrong with a name that is none of the known ones, to be read after it.
+    """The error of an unknown name, as a sentence that follows it.
 
     Args:
         name: the unknown one.

@@ -1,5 +1,7 @@
-"""What a study's model has found out: which parameters matter, slices of the posterior, and the cells with what it says
-of each. The model folds the whole log before it answers; nothing here changes a study."""
+"""Analysis of a study's model: which parameters matter, slices of the posterior, and the cells with its predictions.
+
+The model folds the whole log before it answers; nothing here changes a study.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
-    """What a model says of results left out, with its errors on the whole."""
+    """The leave-one-out predictions of a model, with its overall errors."""
     if not found.judged:
         reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
@@ -190,7 +192,7 @@ def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImp
 
 
 def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
-    """What is wrong with the names of the parameters that vary."""
+    """The errors in the names of the varied parameters."""
     faults, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
     for position, name in enumerate(names):
         sentence = space.problems({name: None}).get(name) if name not in _names(space) else None
@@ -204,7 +206,7 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
 
 
 def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with the values of other parameters."""
+    """The errors in the values of the other parameters."""
     problems = space.problems(at, partial=True)
     problems |= {name: "varies along the slice: leave it out" for name in names if name in at}
     return [
@@ -214,7 +216,7 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
 
 
 def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """What keeps the parameters that vary from being active."""
+    """The errors of conditions under which the varied parameters are not active."""
     faults, both = [], " and ".join(map(shown, names))
     for name, allowed in space.activity.needed(names).items():
         axis = space.activity.by_name[name]

@@ -50,19 +50,19 @@ BUSY = "The model did not answer in time: what rests on it is missing here."
 
 @dataclass
 class _Facts:
-    """What an assessment is made from."""
+    """The facts from which an assessment is made."""
 
     study: Study
     row: StudyRow
     definition: StoredDefinition
     trial: Trial | None
     model: Assessed | None = None
-    """None while the model does not answer."""
+    """None while the model does not respond."""
     trouble: answers.Check | None = None
-    """Why it does not."""
+    """Why the model does not respond."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
-    """By objective; "" where there is one."""
+    """By objective; "" in a study with one."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
 
     @property
@@ -72,19 +72,19 @@ class _Facts:
 
     @property
     def results(self) -> int:
-        """That count; without the model, of all that are stored."""
+        """The number of results that the model knows; without the model, the number of stored ones."""
         return self.row.observations if self.model is None else self.model.results
 
     @property
     def gap(self) -> float | None:
-        """By all results; while the model is busy, by those that it has reported on."""
+        """The gap by all results; while the model is busy, by the results of its last report."""
         if self.model is not None:
             return self.model.gap
         return None if self.is_failed else self.study.gap
 
     @property
     def no_gap(self) -> NoGap | None:
-        """Why there is none."""
+        """Why the gap is null; None if it is known."""
         if self.gap is not None:
             return None
         reason = "model_failed" if self.is_failed else self.study.model.reason
@@ -92,12 +92,12 @@ class _Facts:
 
     @property
     def objectives(self) -> list[str]:
-        """Their names; "" where there is one."""
+        """The names of the objectives; "" in a study with one."""
         return [each.metric for each in self.definition.objectives] or [""]
 
     @property
     def digits(self) -> dict[str, Digits]:
-        """Of each objective with results."""
+        """The digits of each objective that has results."""
         spreads = {} if self.model is None else self.model.spreads
         return {
             name: Digits(**vars(each), quantity=self.names.quantity(name))
@@ -107,7 +107,7 @@ class _Facts:
 
     @property
     def names(self) -> Names:
-        """What people call things in this study."""
+        """The labels and units of the study."""
         return Names.of(self.definition)
 
 
@@ -261,7 +261,7 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
 def _of_predictions(
     found: Validation, digits: Mapping[str, Digits], name: str, names: Names
 ) -> Iterator[answers.Check]:
-    """What results left out say of the model."""
+    """The checks of the model by leave-one-out predictions."""
     metric: dict[str, Any] = {"metric": name or None}
     if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
         return

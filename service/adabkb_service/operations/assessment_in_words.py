@@ -205,7 +205,7 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
 
 
 def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
-    """What there is left to gain, beside the noise of a result.
+    """The gain that is left, compared with the noise of a result.
 
     Args:
         found: the facts.
@@ -236,8 +236,8 @@ def _left(found: Outlook, results: int, unit: str | None) -> str:
 
 
 def growth(front: Front, latest: int) -> str:
-    """What the last results, of which the latest has this number, have done for the front of several objectives; empty
-    where there are few."""
+    """How the last results, up to the one with the number ``latest``, have changed the front of several objectives;
+    empty if there are few."""
     before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
     if front.hypervolume is None or not before:
         return ""
@@ -247,13 +247,13 @@ def growth(front: Front, latest: int) -> str:
 
 
 def few_results(results: int, parameters: int, fewest: int) -> str:
-    """That there are few results."""
+    """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
     return f"Few results: {results}, for {of}. Expect little of the model before there are {fewest}."
 
 
 def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
-    """That the others make a result improbable."""
+    """Warn that a result is improbable given the others."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
         f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
@@ -271,7 +271,7 @@ def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
 
 
 def poor_predictions(found: Validation, digits: Digits, metric: str, names: Names) -> str:
-    """That the model cannot predict."""
+    """Warn that the model hardly predicts the results."""
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
@@ -281,7 +281,7 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Name
 
 
 def too_sure(found: Validation, metric: str, names: Names) -> str:
-    """That the intervals are too narrow."""
+    """Warn that the intervals are too narrow."""
     of = f" of {names.metric(metric)}" if metric else ""
     count = round((found.inside or 0.0) * len(found.items))
     return (
@@ -291,7 +291,7 @@ def too_sure(found: Validation, metric: str, names: Names) -> str:
 
 
 def edge(found: Edge, names: Names) -> str:
-    """That the best point is at the end of a range."""
+    """Warn that the best point is at the end of a range."""
     known = names.parameters.get(found.parameter)
     bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)
     more = " Better ones may lie beyond it." if found.widened is not None else ""

@@ -15,7 +15,7 @@ from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.rows import as_values
 
 DAYS = 400
-"""For which entries are kept."""
+"""Days for which entries are kept."""
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:

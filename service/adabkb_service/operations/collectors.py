@@ -1,4 +1,4 @@
-"""What /metrics shows as it is at that moment: queues, connections, models and processes."""
+"""Collectors of the current state for /metrics: queues, connections, models and processes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def _processes(pids: list[int]) -> Iterator[Metric]:
-    """What prometheus_client says of a process, for each model process."""
+    """The process metrics of prometheus_client, for each model process."""
     families: dict[str, Metric] = {}
     for number, pid in enumerate(pids):
         for one in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():

@@ -1,4 +1,4 @@
-"""What a study was created with, in words: its parameters and its rules."""
+"""The definition of a study in words: its parameters and its rules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _values(parameter: Parameter) -> str:
 
 
 def _described(parameter: CategoricalParameter) -> str:
-    """What describes the choices of a parameter; empty if nothing does."""
+    """The descriptors of a parameter's choices; empty without descriptors."""
     return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
 
 
@@ -106,7 +106,7 @@ def belief(known: Belief | None) -> str:
 
 
 def rules(study: Study) -> Iterator[tuple[str, str]]:
-    """What a study aims at and what it keeps to, each with its name."""
+    """The goal and the rules of a study, each with its name."""
     yield "Goal", _goal(study)
     for mixture in study.mixtures:
         yield "Mixture", _mixture(mixture)
@@ -158,7 +158,7 @@ def _budget(study: Study) -> str:
 
 
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
-    """What ends the study before its budget is used up."""
+    """The rules that end the study before its budget is used up."""
     if study.tolerance is not None:
         yield "Ends early", f"once going on will probably gain less than {shown(study.tolerance)}"
     if study.stop and study.stop.no_gain_for is not MISSING:

@@ -15,7 +15,7 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Of results between two values, which are written with so many decimals at most, and in a unit."""
+    """The digits of results: their range, the most decimals among them, and their unit."""
 
     low: float
     high: float
@@ -31,8 +31,8 @@ class Digits:
         return self._in_unit(_written(value, min(self.decimals, max(places, _places(value, FEWEST)))))
 
     def estimate(self, mean: float, std: float) -> str:
-        """What the model expects, with two digits of its standard deviation; one decimal more than results at most.
-        It is cut to the natural bounds."""
+        """A prediction, with two digits of its standard deviation and at most one decimal more than the results.
+        It is clipped to the natural bounds."""
         mean = self.quantity.within(mean)
         if not std > 0.0:
             return self.result(mean)
@@ -61,7 +61,7 @@ def difference(value: float) -> str:
 
 
 def _places(value: float, digits: int) -> int:
-    """Decimals with which a number has so many significant digits."""
+    """The number of decimals that gives a number ``digits`` significant digits."""
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 0
 
 

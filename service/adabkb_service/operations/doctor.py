@@ -30,7 +30,7 @@ class Finding:
     """Something that is not as it should be."""
 
     study: str | None
-    """None: of the database as a whole."""
+    """None for a finding about the whole database."""
     what: str
     remedy: str
 
@@ -48,7 +48,7 @@ RESTORE = "restore a backup, or export the study and look into it; its log is wh
 
 
 def examine(database: Database, study_id: str | None = None) -> Iterator[Finding]:
-    """All findings, of one study or of the whole database; each study in a snapshot of its own.
+    """All findings, of one study or of the whole database; each study in a separate snapshot.
 
     Raises:
         StudyNotFound: there is no such study.
@@ -195,7 +195,7 @@ def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What keeps cells (key -> status, in order of creation) from being a tree: the key of a cell, and a sentence."""
+    """Why cells (key -> status, in order of creation) are not a tree: the key of a cell, and a sentence."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
     children: dict[str, list[str]] = {}

@@ -194,7 +194,7 @@ def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, 
 
 
 def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) -> Iterator[FieldError]:
-    """What is wrong with the space as a whole, told of the parameters that the request has."""
+    """The errors of the space as a whole, at the parameters of the request."""
     for fault in error.errors(include_url=False, include_input=False):
         field, *path = fault["loc"]
         words, place = sentence(fault), ""

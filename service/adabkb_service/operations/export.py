@@ -58,7 +58,7 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
 
 
 def csv_curves(service: Service, study_id: str) -> Iterator[str]:
-    """What trials have reported before their end, one report a line, by trial, attempt and step.
+    """The intermediate values of trials as CSV, one report per line, by trial, attempt and step.
 
     Raises:
         StudyNotFound: there is none; before the first line.

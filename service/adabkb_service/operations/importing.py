@@ -49,7 +49,7 @@ class Line(NamedTuple):
     number: int
     """Counted from 1."""
     content: Any
-    """Of the type in ``LINES``."""
+    """A model of the type in ``LINES``."""
 
 
 Add = Callable[[Callable[[Connection, Any], Any], Iterable[Any]], None]
@@ -155,7 +155,7 @@ def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
-    """Write a study into a database of its own and examine it there, which takes as long as its log. So no transaction
+    """Write a study into a temporary database and examine it there; the time grows with its log. So no transaction
     of the other database waits for it.
 
     Raises:
@@ -357,7 +357,7 @@ def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
 
 
 def _told(error: Exception) -> str:
-    """What is wrong, in words."""
+    """An error in words."""
     if not isinstance(error, ValidationError):
         return str(error)
     fault = error.errors(include_input=False)[0]

@@ -55,7 +55,7 @@ MOST_DIFFERENCES = 10
 ABSENT = object()
 
 Position = tuple[datetime, str]
-"""Of a study in the list: (created_at, id)."""
+"""The position of a study in the list: (created_at, id)."""
 FIXED_BUDGET = (
     "is a cost in this study, on which suggestions may depend, so it cannot be changed; create another study with the "
     "budget you want, and import the results of this one"
@@ -81,7 +81,7 @@ def create(
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
-    """What takes seconds for a large definition is done before the transaction that writes."""
+    """Create a study. Steps that take seconds for a large definition come before the writing transaction."""
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Study):
             return known
@@ -139,7 +139,7 @@ def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> N
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
-    """A study in somebody else's trash keeps its id, so that its owner can restore it. One's own leaves it free."""
+    """Refuse an id that a study in another user's trash has, so that its owner can restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
         raise StudyExists(f"Study {study_id!r} exists, and is in the trash of somebody else.")
 
@@ -181,7 +181,7 @@ def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """What differs, down to single constants, fields of parameters and choices. Parameters go by their names where
+    """The differences, down to single constants, fields of parameters and choices. Parameters are matched by name if
     others are given."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):

@@ -1,4 +1,4 @@
-"""What people call the parameters and what is measured, in sentences: labels and units of the study's definition."""
+"""Names in sentences: the labels and units of the study's parameters and quantities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Names:
         return cls({each.name: each for each in definition.parameters}, definition.quantities)
 
     def parameter(self, name: str) -> str:
-        """What a parameter is called."""
+        """The label of a parameter."""
         known = self.parameters.get(name)
         return shortened((known and known.label) or name, LONGEST_NAME)
 
@@ -36,11 +36,11 @@ class Names:
         return with_unit(shown(value), known.unit if known else None)
 
     def quantity(self, metric: str = "") -> Quantity:
-        """What is known of a metric, or of the objective, where there is one."""
+        """The quantity of a metric, or of the single objective."""
         return self.quantities.get(metric or OBJECTIVE, UNNAMED)
 
     def metric(self, name: str) -> str:
-        """What a metric is called."""
+        """The label of a metric."""
         return shortened(self.quantity(name).label or name, LONGEST_NAME)
 
 

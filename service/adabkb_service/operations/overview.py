@@ -1,5 +1,4 @@
-"""What the page shows beyond the answers of the API: lists with search and order, and a study's results thinned to what
-a chart can show."""
+"""Reads for the web interface beyond the API: lists with search and order, and results, thinned for charts."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
 
 MOST_RESULTS = 1500
-"""Of a study with more results, a chart gets about so many."""
+"""The approximate number of results in a chart of a study that has more."""
 MOST_CURVES = 100
 """Trials whose reports are drawn, ..."""
 MOST_POINTS = 100
-"""... and about so many of the reports of each."""
+"""The approximate number of reports of each of them."""
 RECENT = 300
 """Trials of the timeline."""
 
@@ -41,7 +40,7 @@ class StudyLine:
     study: overview.ListedStudy
     records: Found
     owner: str | None
-    """None where nobody needs a token, or where the study is nobody's."""
+    """None if no token is required, or if the study has no owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Line:
     result: answers.Observation | None
     is_corrected: bool = False
     repeats: result_table.Repeats | None = None
-    """Of results at the same point, if there are several."""
+    """The results at the same point, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,10 @@ class Overview:
     """The lists and the history of a service's studies."""
 
     def __init__(self, service: Service, most_results: int = MOST_RESULTS) -> None:
-        """Of a study with more results, a chart gets about ``most_results``."""
+        """Args:
+        service: the service.
+        most_results: the approximate number of results in a chart of a study that has more.
+        """
         self._service = service
         self._most_results = most_results
         self._records = Records()
@@ -186,7 +188,7 @@ class Overview:
             return overview.has_reports(connection, study_id)
 
     def curves(self, study_id: str) -> list[dict[str, Any]]:
-        """What the last trials that report have reported, thinned if that is much.
+        """The reports of the last trials that have any, thinned if there are many.
 
         Raises:
             StudyNotFound: there is no such study.

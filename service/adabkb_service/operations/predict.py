@@ -1,4 +1,4 @@
-"""What a study's model says: its recommendation, predictions, figures, cells and dictionary.
+"""Reads of a study's model: its recommendation, predictions, figures, cells and dictionary.
 
 The model folds the whole log before it answers; nothing here changes a study.
 """
@@ -226,7 +226,7 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
 
 
 def row(service: Service, study_id: str) -> StudyRow:
-    """A study as it is stored.
+    """The stored row of a study.
 
     Raises:
         StudyNotFound: there is no such study.

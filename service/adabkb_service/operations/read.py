@@ -1,4 +1,4 @@
-"""What is stored of a study, as lists of its rows."""
+"""Lists of the stored rows of a study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Page(Generic[Item, Position]):
 
     items: list[Item]
     after: Position | None
-    """What the next page comes after; None where there is none."""
+    """The position after which the next page begins; None on the last page."""
 
 
 def trial(service: Service, study_id: str, number: int) -> answers.Trial:
@@ -69,8 +69,8 @@ def list_trials(
 
 
 def _texts(name: str, value: str) -> list[str]:
-    """What is in the JSON of attributes of which one has this name and value, though perhaps not at the top. Of a
-    value of unusual form or length only the name is looked for."""
+    """Texts of which the JSON of attributes with this name and value contains one. For a value of unusual form or
+    length, the text is the name alone. A match may be below the top level."""
     named = f"{json.dumps(name)}: "
     if not 0 < len(value) <= LONGEST_LOOKED_FOR or value[0] in "[{" or not value.isprintable():
         return [named]

@@ -13,7 +13,9 @@ class Reader:
     """One reader. The event loop says when they have left; a thread waits for their answers."""
 
     def __init__(self, seconds: float) -> None:
-        """Who waits for so many seconds."""
+        """Args:
+        seconds: how long the reader waits.
+        """
         self._deadline = time.monotonic() + seconds
         self._guard = Lock()
         self._future: Future[Any] | None = None
@@ -40,4 +42,4 @@ class Reader:
 
 
 READER: ContextVar[Reader | None] = ContextVar("READER", default=None)
-"""Whose question the present thread puts to a model; None in commands."""
+"""The reader for whom the current thread asks a model; None in commands."""

@@ -1,4 +1,4 @@
-"""Whether a server does its work: what load balancers and orchestrators ask before they send it requests."""
+"""Readiness of a server, which load balancers and orchestrators check before they send it requests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from adabkb_service.storage import migration
 
 
 def check(service: Service) -> None:
-    """Look at the database, its schema, the sweeper and the model processes. After a write that failed, the database
-    has to take one.
+    """Check the database, its schema, the sweeper and the model processes. If the last write failed, a test write must
+    succeed.
 
     Raises:
-        NotReady: one of them does not do its work; the error names each that does not.
+        NotReady: at least one of them does not work; the error names each of these.
     """
     faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _faults(service)]
     if faults:

@@ -25,7 +25,7 @@ SHORTEST = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a result became."""
+    """The outcome of recording a result."""
 
     trial: TrialRow | None
     observation: ObservationRow | None
@@ -134,7 +134,7 @@ def _check_not_stopped(trial: TrialRow) -> None:
 
 
 def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody) -> None:
-    """Since it was told it may have been corrected: then the log knows what it was."""
+    """Compare with the result as it was reported, which is in the log if it has been corrected since."""
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         told = event.payload
         if event.kind == "observed" and told["observation"] == earlier.seq:
@@ -148,7 +148,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
 
 
 def _told(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes two results the same."""
+    """The values by which two results are the same."""
     return result.get("value"), result.get("std_error"), result.get("metrics") or {}, result.get("std_errors") or {}
 
 

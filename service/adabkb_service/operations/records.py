@@ -1,4 +1,4 @@
-"""The records of a study: each result that keeps all outcome constraints and was better than all before it."""
+"""The records of a study: each result that satisfies all outcome constraints and was better than all before it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.best import counting, has_several_objectives, merit, rank
 
 STUDIES = 1000
-"""Whose records are kept."""
+"""The most studies whose records are cached."""
 RESULTS_AT_ONCE = 1000
-"""Read into memory."""
+"""The number of results that are read into memory at a time."""
 
 Found = list[tuple[int, float]]
 """Number and value of each record."""
@@ -29,7 +29,7 @@ class _Known:
 
     study_seq: int
     results: int
-    """How many there were."""
+    """The number of results then."""
     found: Found
 
 
@@ -37,7 +37,7 @@ _NOTHING = _Known(0, 0, [])
 
 
 class Records:
-    """The records of the studies of a service. If a study has only got more results since, these alone are read."""
+    """The records of the studies of a service. If results were only added to a study, only the new ones are read."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, _Known] = LRUCache(STUDIES)

@@ -29,7 +29,7 @@ Rows = tuple[list[tuple[str, str]], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay did."""
+    """The outcome of a replay."""
 
     study: str
     events: int

@@ -90,12 +90,12 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
 
 
 def _step_error(draft: Draft, step: int, last: int) -> str | None:
-    """Why a new report cannot be of this step, where the one before it was of the step ``last``."""
+    """Why a report cannot have this step after a report of the step ``last``; None if it can."""
     rule = draft.study.definition["early_stopping"]
     if rule is not None and step > rule["max_steps"]:
         return f"must be at most max_steps of the study's early_stopping ({rule['max_steps']})"
     if step < last:
-        return f"must be more than {last}, the step reported before; steps count what is done so far"
+        return f"must be more than {last}, the step reported before; report steps in increasing order"
     return None
 
 

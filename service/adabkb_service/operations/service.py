@@ -127,7 +127,7 @@ class Service:
             raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
-        """A study as it is, and what its model answers to a question then.
+        """The current row of a study, and its model's reply to a question at that state.
 
         Raises:
             StudyNotFound: there is no such study.

@@ -1,4 +1,4 @@
-"""/v1/studies/{id}/access: whose a study is, and with whom it is shared."""
+"""/v1/studies/{id}/access: the owner of a study, and the users with whom it is shared."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MOST_SHARES = 1000
 
 
 def access(service: Service, study_id: str) -> Access:
-    """Who may do what with a study.
+    """The owner and the shares of a study.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -29,7 +29,7 @@ def access(service: Service, study_id: str) -> Access:
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
-    """The most that somebody who reads a study may do with it."""
+    """The strongest right that the caller, who may read the study, has on it."""
     if not caller.has("work"):
         return "read"
     if caller.is_admin:
@@ -40,17 +40,17 @@ def right(service: Service, caller: Caller, study_id: str) -> Right:
 
 
 def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:
-    """Give a study to another owner, share it, or share it no longer.
+    """Give a study to another owner, share it, or revoke shares.
 
     Args:
         service: the service.
-        caller: who does so.
-        study_id: which study.
-        changes: ``owner``, and ``shared_with``: rights by user, None for one that is taken back. A former owner has no
-            right any more, unless ``shared_with`` gives one.
+        caller: the user who makes the change.
+        study_id: the study's id.
+        changes: ``owner``, and ``shared_with``: rights by user, None to revoke one. A former owner keeps no right,
+            unless ``shared_with`` gives one.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
         Forbidden: the owner would change, and the caller's token limits what may be stored.
         Invalid: the study would be shared with its owner, or with too many users, or the new owner has no token.
     """
@@ -89,7 +89,10 @@ def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Rig
         raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
     kept = {user: right for user, right in shares.items() if right is not None and user != owner}
     if len(kept) > MOST_SHARES:
-        detail = f"would make it {len(kept):,} users, of at most {MOST_SHARES:,}; share it with everybody: *"
+        detail = (
+            f"would share the study with {len(kept):,} users; the limit is {MOST_SHARES:,}. Share it with everybody "
+            "instead: *"
+        )
         raise Invalid([FieldError("/shared_with", detail, "too_many_shares")])
     return kept if owner is None else {**kept, owner: "own"}
 

@@ -1,4 +1,4 @@
-"""Excel files: the table of a study as a sheet, and a sheet that somebody brings as a table of texts.
+"""Excel files: the table of a study as a sheet, and a user's sheet as a table of texts.
 
 Numbers are exact in both directions. Excel itself shows 15 digits of them and keeps all.
 """
@@ -24,9 +24,9 @@ from adabkb_service.storage.rows import StudyRow
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_BYTES = 64 * 2**20
-"""Of the unpacked parts of a file: a small one may unpack to any size."""
+"""The largest unpacked size of a file's parts, in bytes: a small file may unpack to any size."""
 MOST_ROWS, MOST_COLUMNS = 20_000, 400
-"""Of a sheet that is read."""
+"""The most rows and columns of a sheet that is read."""
 WIDEST = 40
 """Characters of a column, at most."""
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -67,7 +67,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
 
 def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
-    """What people call some columns of ``table``; two columns never have the same title."""
+    """The titles of columns of ``table``, with labels and units; two columns never have the same title."""
     words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
     quantities = definition.quantities
     objective = quantities.get(OBJECTIVE, UNNAMED)

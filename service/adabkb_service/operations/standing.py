@@ -1,4 +1,4 @@
-"""What a study is doing, in a sentence."""
+"""The state of a study, in a sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.answers import Study
 
 REASONS: Mapping[str, str] = {
-    "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
+    "budget": "The budget is used up; a larger one continues the study (a cost budget cannot be changed).",
     "exhausted": "Every point of the space has been handed out.",
     "converged": "The study has reached its tolerance: going on will probably gain less.",
     "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
@@ -19,9 +19,12 @@ REASONS: Mapping[str, str] = {
 
 
 def standing(study: Study) -> str:
-    """What a study is doing."""
+    """The state of a study."""
     if study.model.status == "degraded":
-        return "The model cannot follow the log, so new points are quasi-random. The event feed says why."
+        return (
+            "The model has a problem, so new points are spread evenly instead of chosen by it. Results are safe. The "
+            "event feed names the problem."
+        )
     if study.reason is not None:
         return REASONS[study.reason]
     if study.counts.active:

@@ -1,4 +1,4 @@
-"""What /metrics shows of each study, if it is set so."""
+"""Metrics of each study for /metrics, if the setting ``study_metrics`` is on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 
 MOST_STUDIES = 1000
-"""That are shown, the newest ones: each is a dozen time series."""
+"""The most studies that are shown, the newest ones: each has a dozen time series."""
 STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
 
 

@@ -66,7 +66,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "paused": 5.0,
     "failures": 5.0,
 }
-"""Seconds after which a repeated request may get a trial, by the reason why there is none."""
+"""Seconds after which a repeated request may get a trial, by the reason why this one got none."""
 CANNOT_FIX = (
     "the system of this study cannot hold parameters fixed for one request: the profile auto can; for all points of a "
     "study, declare the parameter with kind fixed"
@@ -105,7 +105,7 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
-    """The points that the model has to decide on."""
+    """The points on which the model must decide."""
     study, within = draft.study, _slice(body, draft)
     waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
     count = max(min(body.count - waiting, lifecycle.room(study)), 0)

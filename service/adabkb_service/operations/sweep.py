@@ -1,4 +1,4 @@
-"""What the server does by itself, over and over.
+"""Periodic work of the server.
 
 It expires leases, forgets old idempotency keys, empties the trash, and removes the rows of deleted studies.
 
@@ -33,19 +33,19 @@ from adabkb_service.study.request import Outcome, Points, Request
 logger = logging.getLogger(__name__)
 
 STUDIES_AT_ONCE = 100
-"""Whose leases are looked at together."""
+"""The number of studies whose leases are checked at a time."""
 SWEEP_SECONDS = 10.0
-"""For which a sweep waits for these studies; one that takes longer does not hold up the next ones."""
+"""Seconds for which a sweep waits for these studies; a study that takes longer does not delay the next ones."""
 FAILED_SECONDS = 60.0
-"""After which a study is tried again whose leases could not expire."""
+"""Seconds after which a study whose leases could not be expired is tried again."""
 KEYS_AT_ONCE = 500
-"""Deleted in one transaction, so that others do not wait long for it."""
+"""Keys that are deleted in one transaction, so that other transactions do not wait long."""
 CONTAINERS_AT_ONCE = 100
-"""Whose rows are removed in one sweep, as far as they are small enough."""
+"""The most deleted studies whose rows are removed in one sweep, if they are small enough."""
 REMOVAL_SECONDS = 1.0
-"""For which a sweep removes rows; leases that run out meanwhile are noticed as much later."""
+"""Seconds for which a sweep removes rows; leases that expire meanwhile are noticed that much later."""
 CATCHING_UP = 2.0
-"""How much faster than time the cutoff of forgotten keys may move."""
+"""How much faster than time the cutoff of deleted keys may move."""
 
 
 def sweep(service: Service) -> None:
@@ -128,7 +128,7 @@ def empty_trash(service: Service, seconds_since: float) -> None:
 
 
 def _forget(service: Service, forget: Callable[[Connection, int], int]) -> None:
-    """Delete rows in short transactions, by a function that deletes at most so many and returns how many there were."""
+    """Delete rows in short transactions, with a function that deletes up to a given number and returns the count."""
     pace, is_over = Pace(), False
     while not is_over:
         rows = pace.rows

@@ -38,7 +38,7 @@ LAST = (
 """Columns after those of the metrics."""
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""What a formula of a spreadsheet begins with, after quotation marks of those that were escaped."""
+"""The first characters of a spreadsheet formula, after the quotation marks of escaped ones."""
 PAGE = 1000
 
 Row = dict[str, Any]
@@ -100,7 +100,7 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
 
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
-    """What is known of a trial, and of its last attempt unless the result is one of an earlier attempt."""
+    """The cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
     known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
         known |= {

@@ -35,7 +35,7 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
 def create_link(
     service: Service, caller: Caller, study_id: str, expires_at: datetime | None, key: Key | None = None
 ) -> NewToken:
-    """Make a token by which whoever has it reads a study, in its owner's name. An idempotency key makes one at most.
+    """Make a share link: a token with which anyone can read a study, in its owner's name; at most one per key.
 
     Raises:
         TokenMade: the key made one before.
@@ -99,7 +99,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
 
 
 def own(service: Service, caller: Caller) -> Self:
-    """What the caller is, may do and has used."""
+    """The caller's identity, rights and usage."""
     used = None
     if caller.user is not None and not caller.is_link:
         with service.database.reading() as connection:
@@ -160,5 +160,5 @@ def _shown(row: TokenRow) -> Token:
 
 
 def _told(token: Token) -> dict[str, object]:
-    """What the audit log says of a new token."""
+    """The entry of a new token in the audit log."""
     return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at", "quotas"})

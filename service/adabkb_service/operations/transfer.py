@@ -1,4 +1,4 @@
-"""The snapshots of older studies that a new one begins from, made when it is created: at most so many points of each,
+"""Snapshots of older studies, made when a new study that uses them is created: a limited number of points of each,
 in coordinates of the new space, with results in the units of a model."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.storage.rows import ObservationRow, StudyRow
 Array = NDArray[np.float64]
 
 FEWEST_RESULTS = 4
-"""Of an older study within the new space."""
+"""The fewest results of an older study within the new space."""
 LOOKED_AT = 500
 """Best results of an older study, and about as many others, that a snapshot is made from."""
 DIGITS = 6
@@ -42,7 +42,7 @@ TOO_FEW = (
 
 
 def snapshots(connection: Connection, definition: StudyDefinition, caller: Caller) -> list[Snapshot]:
-    """Of the older studies that a definition names, as they are now.
+    """Snapshots of the older studies that a definition names, in their current state.
 
     Raises:
         Invalid: one is not to be read by the caller, or of no use; one fault per study.
@@ -59,7 +59,7 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
 
 
 def _snapshot(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> Snapshot | str:
-    """The snapshot of a study, or why there is none."""
+    """The snapshot of a study, or the reason why it cannot be used."""
     study = studies.find(connection, study_id)
     if study is None or not _may_read(connection, study_id, caller):
         return UNKNOWN

@@ -40,9 +40,9 @@ from adabkb_service.study.contention import repeating
 from adabkb_service.study.request import Key, Outcome, kept, recall
 
 DAYS = 30
-"""For which a study stays in the trash."""
+"""Days for which a study stays in the trash."""
 REMOVAL_SECONDS = 2.0
-"""For which a request that deletes a large study removes its rows; the sweeps of any server remove the rest."""
+"""Seconds for which a request that deletes a large study removes its rows; the sweeps of any server remove the rest."""
 
 
 def delete(

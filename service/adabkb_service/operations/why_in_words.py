@@ -19,7 +19,7 @@ PHASES: Mapping[str | None, str] = {
     "restart": "The search had brought no gain for a while, so it began anew.",
     None: "The model chose this point.",
 }
-"""What the search did. What the model expects of the point is not implied: ``outlook`` says it."""
+"""The step of the search. It implies no prediction for the point: ``outlook`` gives that."""
 INFEASIBLE = "No result keeps all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 BETTER = "The model expects a better result here."
@@ -52,7 +52,7 @@ def in_words(
 
 
 def outlook(lead: float, std: float) -> str:
-    """What the model expects of a point beside the best result.
+    """The prediction for a point, compared with the best result.
 
     Args:
         lead: by how much the expected value is better than the best result; negative if it is worse.
@@ -100,7 +100,7 @@ def _sentences(
 def _expectation(
     expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None, quantity: Quantity
 ) -> Iterator[str]:
-    """What the model expected at the point, and beside the best result if there is one."""
+    """The prediction at the point, compared with the best result if there is one."""
     if best is None:
         yield f"The model expected {_estimate(expected, quantity)} there."
     else:
@@ -122,14 +122,14 @@ def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
 
 
 def _resolved(value: float, std: float) -> str:
-    """A number with so many digits that a tenth of the standard deviation is visible."""
+    """A number with enough digits to show a tenth of the standard deviation."""
     digits = LEAST_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     rounded = float(f"{value:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}g}")
     return f"{rounded:.{MOST_DIGITS}g}"
 
 
 def _probability(lead: float, std: float) -> float:
-    """That a value with this standard deviation is better than the best result, by the normal distribution."""
+    """The probability that a normally distributed value is better than the best result."""
     return float(lead > 0.0) if std <= 0.0 else math.erfc(-lead / std / math.sqrt(2.0)) / 2.0
 
 

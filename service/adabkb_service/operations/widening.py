@@ -11,9 +11,9 @@ from adabkb_service.contract.parameters import FloatParameter, IntParameter, Par
 NEAR = 0.01
 """Share of a range that counts as its end."""
 FEWEST_VALUES = 4
-"""Of a range with steps: of fewer values, one in two is an end."""
+"""The fewest values of a range with steps: with fewer, every second value is an end."""
 LEAST_FACTOR, LARGEST_FACTOR = 2.0, 10.0
-"""By which a range with a log scale is widened."""
+"""The factors by which a range on a log scale is widened."""
 
 
 class Edge(NamedTuple):
@@ -23,7 +23,7 @@ class Edge(NamedTuple):
     end: Literal["lower", "upper"]
     bound: float
     widened: dict[str, Any] | None
-    """The parameter with a wider range; None where there is none, such as below 0."""
+    """The parameter with a wider range; None if no wider range is possible, such as below 0."""
 
 
 def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edge]:

@@ -39,7 +39,7 @@ PHASES: Mapping[str, str] = {
     "restart": "restart",
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
-"""What trials are for that have no phase."""
+"""The purpose of trials that have no phase, by origin."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
@@ -91,7 +91,7 @@ def measured(study: Study) -> list[str]:
 
 
 def described(study: Study) -> list[str]:
-    """What has a name and a unit: the objective, where there is one, and the metrics."""
+    """The quantities with a name and a unit: the single objective, and the metrics."""
     return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
 
 
@@ -124,12 +124,12 @@ def is_sortable(name: str) -> bool:
 
 
 def quantity(study: Study, name: str | None = None) -> Quantity:
-    """What is known of a metric, or of the objective, where there is one."""
+    """The quantity of a metric, or of the single objective."""
     return study.quantities.get(name or OBJECTIVE, UNNAMED)
 
 
 def title(study: Study, name: str | None = None) -> str:
-    """What a column of a metric is called, with its unit; of the objective, where there is one, without a name."""
+    """The title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)
     return titled(name or "Result", known.label, known.unit)
 
@@ -148,7 +148,7 @@ def in_unit(study: Study, name: str | None, value: float | None) -> str:
 
 
 def gap(study: Study) -> str:
-    """What going on will probably gain at most, as far as the natural bounds leave room above the best result."""
+    """The gap in words, limited to the room that the natural bounds leave above the best result."""
     return figure(within_reach(study, study.gap), 3)
 
 
@@ -158,7 +158,7 @@ def difference(study: Study, value: float) -> str:
 
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
-    """What the model expects of a metric, or of the objective: cut to its natural bounds, with its unit."""
+    """A prediction of a metric or of the objective, clipped to its natural bounds, with its unit."""
     known = quantity(study, name)
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
@@ -176,7 +176,7 @@ def unit(study: Study, name: str | None = None) -> str | None:
 
 
 def parameter_title(parameter: Parameter) -> str:
-    """What a column of a parameter is called, with its unit."""
+    """The title of a parameter's column, with its unit."""
     return titled(parameter.name, parameter.label, parameter.unit)
 
 
@@ -198,7 +198,7 @@ def result(payload: Mapping[str, Any]) -> str:
 
 
 def purpose(trial: Trial) -> str:
-    """What a trial is for."""
+    """The purpose of a trial."""
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 

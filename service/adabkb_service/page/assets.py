@@ -30,7 +30,7 @@ def _files() -> dict[str, bytes]:
 
 @cache
 def digest() -> str:
-    """Of all files. It is part of their address, so that browsers keep them until one of them changes."""
+    """A digest of all assets. It is part of their URLs, so that browsers cache them until one of them changes."""
     found = hashlib.sha256()
     for name, content in _files().items():
         found.update(f"{name}\0{len(content)}\0".encode() + content)

@@ -66,7 +66,7 @@ class LoginRoute(GuardedRoute):
 
 
 class PageRoute(LoginRoute):
-    """A route of the page. Programs are told that there is nothing here, and where the API has it."""
+    """A route of the web interface. Programs get a 404 that names the call of the API."""
 
     def get_route_handler(self) -> Handler:
         """The handler, for people only."""

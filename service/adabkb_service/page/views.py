@@ -45,7 +45,7 @@ from adabkb_service.storage.rows import StudyState
 
 STUDIES_PER_PAGE = 25
 ROWS_PER_PAGE = 50
-"""Of the table of results."""
+"""Rows per page of the table of results."""
 WORKING = 50
 """Active trials that are listed."""
 LINKS = 100
@@ -202,7 +202,7 @@ def get_results(
 @data.post("/studies/{study_id}/sheet")
 @needs("work")
 async def read_sheet(request: Request, study_id: StudyId) -> Response:
-    """An Excel file as text, for the table that somebody is about to add. Nothing is stored."""
+    """An Excel file as text, for the table that the user is about to add. Nothing is stored."""
     del study_id  # the gate has looked at it
     charts: FairQueue = request.app.state.charts
     content = await request.body()
@@ -289,7 +289,7 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
 @data.get("/studies/{study_id}/history.json")
 @needs("read")
 async def get_history(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """What the charts of results show."""
+    """The data of the charts of results."""
     return await _chart(request, partial(overview.history, study_id))
 
 
@@ -315,7 +315,7 @@ async def get_progress(request: Request, study_id: StudyId, overview: OverviewDe
 @data.get("/studies/{study_id}/curves.json")
 @needs("read")
 async def get_curves(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """What the chart of learning curves shows."""
+    """The data of the chart of learning curves."""
     return await _chart(request, partial(overview.curves, study_id))
 
 
@@ -327,19 +327,19 @@ async def get_forbidden(
     overview: OverviewDep,
     parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
 ) -> Response:
-    """What of two parameters the constraints do not allow, for a study that has some."""
+    """The regions of two parameters that the constraints exclude, for a study that has constraints."""
     return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
 
 
 @data.get("/studies/{study_id}/timeline.json")
 @needs("read")
 async def get_timeline(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """What the chart of workers shows."""
+    """The data of the chart of workers."""
     return await _chart(request, lambda: [_lease(trial) for trial in overview.timeline(study_id)])
 
 
 async def _chart(request: Request, read: Callable[[], Any]) -> Response:
-    """What a chart shows. Few of them are read at a time, and none for somebody who has left."""
+    """The data of a chart. Few charts are read at a time, and none for a client that has disconnected."""
     charts: FairQueue = request.app.state.charts
     async with charts.slot(request):
         if await request.is_disconnected():
