@@ -309,7 +309,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         if row.ordinal >= study.observations + study.stopped:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
     if study.model is not None and study.model["rests_on"] > log[-1].seq:
-        _refuse(at, f"the figures are as of event {study.model['position']} of {log[-1].seq}")
+        _refuse(at, f"the figures are as of event {study.model['rests_on']} of {log[-1].seq}")
     learned, dimension = study.checkpoint or {}, _space(log, study.model_seq).dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
