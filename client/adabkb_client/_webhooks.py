@@ -1,34 +1,40 @@
-"""What a program that receives messages of webhooks needs."""
+"""Verification of the messages that webhooks receive."""
 
+import base64
 import hashlib
 import hmac
 import json
-import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
-SIGNATURE = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
+ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 
-def verify_webhook(secret: str, signature: str, body: bytes, max_age: float = 300.0) -> dict[str, Any]:
-    """Return the message of a webhook, if the server has sent it.
+def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, max_age: float = 300.0) -> dict[str, Any]:
+    """Return the message of a webhook, if the server sent it: see Standard Webhooks 1.0 (standardwebhooks.com).
 
     Args:
-        secret: of the webhook, as ``add_webhook`` has returned it.
-        signature: the header ``Adabkb-Signature`` of the request.
-        body: of the request, exactly as it came.
-        max_age: seconds for which a message is good, so that nobody sends it again later.
+        secret: of the webhook, as ``add_webhook`` returned it.
+        headers: of the request, with names in any case.
+        body: of the request, exactly as received.
+        max_age: seconds after which a message is refused, so that nobody can send it again later.
 
     Raises:
-        ValueError: it is signed with another secret, was changed on its way, or is too old.
+        ValueError: a header is missing, the message has another signature, or it is too old.
     """
-    found = SIGNATURE.fullmatch(signature)
-    if found is None:
-        raise ValueError("the header Adabkb-Signature is not one of a webhook")
-    expected = hmac.new(secret.encode(), found[1].encode() + b"." + body, hashlib.sha256).hexdigest()
-    if not hmac.compare_digest(expected, found[2]):
-        raise ValueError("the message is signed with another secret, or was changed on its way")
-    if abs(time.time() - int(found[1])) > max_age:
+    given = {name.lower(): value for name, value in headers.items()}
+    missing = [name for name in (ID, TIMESTAMP, SIGNATURE) if name not in given]
+    if missing or not given[TIMESTAMP].isdecimal():
+        raise ValueError(
+            f"the request has no valid header {', '.join(missing) or TIMESTAMP}, so it is not of a webhook"
+        )
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{given[ID]}.{given[TIMESTAMP]}.".encode() + body
+    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    if not any(hmac.compare_digest(expected, each) for each in given[SIGNATURE].split()):
+        raise ValueError("the message was signed with another secret, or changed in transit")
+    if abs(time.time() - int(given[TIMESTAMP])) > max_age:
         raise ValueError(f"the message is more than {max_age:g} s old, or the clocks differ")
     message: dict[str, Any] = json.loads(body)
     return message

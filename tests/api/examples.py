@@ -52,7 +52,7 @@ TRADED = [
     {"parameters": {"depth": depth}, "metrics": {"error": error, "nodes": nodes}}
     for depth, error, nodes in [(2, 0.3, 600), (9, 0.03, 9000), (20, 0.04, 15000)]
 ]
-SECRET, NO_SECRET = re.compile('"secret":"[0-9a-f]{64}"'), '"secret":"0000"'
+SECRET, NO_SECRET = re.compile('"secret":"whsec_[^"]*"'), '"secret":"whsec_AAAA"'
 TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
 
 CALLS: list[tuple[str, str, Any]] = [

@@ -57,9 +57,13 @@ def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
         look = page.locator(".checks").get_by_role("link", name="Look at result 6")
         expect(look).to_be_visible()
         assert (look.get_attribute("href") or "").endswith("/studies/typo/results/6")
+        best = page.locator("#figures .main")
+        expect(best).to_contain_text("340.5")
+        expect(best).to_contain_text("The other results contradict it.")
         checked(api.patch("/v1/studies/typo/observations/6", json={"value": 29.5}))
         expect(page.locator("#assessment")).not_to_contain_text("Result 6 is")
         expect(page.locator("#assessment dd").first).to_contain_text("The best of 22 results is")
+        expect(best).not_to_contain_text("The other results contradict it.")
 
 
 def test_a_choice_that_was_never_tried_is_one_click_away(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -2,7 +2,7 @@
 
 The log of a study is the queue: a webhook has the number of the last event that it has seen, in the database, and moves
 on once its message was answered with a status from 200 to 299. So a server that stops loses no message. A message whose
-answer was lost is sent again: the receiver tells it by ``Adabkb-Delivery``.
+answer was lost is sent again: the receiver tells it by ``Webhook-Id``.
 
 Any number of servers deliver at once: a server puts off a webhook before it sends, so that no other one does.
 """
@@ -153,9 +153,7 @@ class Delivery:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "adabkb-service",
-            "Adabkb-Notification": message.notification,
-            "Adabkb-Delivery": f"{row.id}-{message.seq}",
-            "Adabkb-Signature": notifications.signature(row.secret, seconds, body),
+            **notifications.signed(row.secret, f"{row.id}-{message.seq}", seconds, body),
         }
         try:
             opened = self._under_way[row.study_id, row.id]

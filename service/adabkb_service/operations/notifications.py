@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
+import secrets
 from collections.abc import Mapping
 
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, with_unit
@@ -13,6 +15,9 @@ from adabkb_service.operations import wording
 from adabkb_service.operations.standing import REASONS
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
 from adabkb_service.study import render
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
 
 KINDS: Mapping[EventKind, Notification] = {
     "suggested": "trial.reserved",
@@ -56,16 +61,28 @@ def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notificati
     )
 
 
-def signature(secret: str, seconds: int, body: bytes) -> str:
-    """The header ``Adabkb-Signature``: the time, and HMAC-SHA256 of the time and the body, in hexadecimal digits.
+def new_secret() -> str:
+    """A secret of 256 random bits, as Standard Webhooks writes it: ``whsec_`` and base64."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed(secret: str, delivery: str, seconds: int, body: bytes) -> dict[str, str]:
+    """The headers that Standard Webhooks 1.0 (standardwebhooks.com) defines: HMAC-SHA256, in base64, of the id of the
+    message, the time and the body.
 
     Args:
-        secret: of the webhook.
+        secret: of the webhook, from ``new_secret``.
+        delivery: the id of the message, the same in each attempt.
         seconds: since 1970, when the message is sent.
         body: as it is sent.
     """
-    found = hmac.new(secret.encode(), b"%d." % seconds + body, hashlib.sha256).hexdigest()
-    return f"t={seconds},v1={found}"
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    found = hmac.digest(key, f"{delivery}.{seconds}.".encode() + body, hashlib.sha256)
+    return {
+        "Webhook-Id": delivery,
+        "Webhook-Timestamp": str(seconds),
+        "Webhook-Signature": f"v1,{base64.b64encode(found).decode()}",
+    }
 
 
 def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:

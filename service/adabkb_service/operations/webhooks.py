@@ -10,6 +10,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.contract.webhooks import NewWebhook, Webhook, WebhookBody
 from adabkb_service.errors import Contention, FieldError, Invalid, WebhookMade, WebhookNotFound
 from adabkb_service.operations import audit
+from adabkb_service.operations.notifications import new_secret
 from adabkb_service.operations.outbound import Network, NotAllowed, check_literal
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.tokens import id_of as token_id_of
@@ -20,7 +21,6 @@ from adabkb_service.study.request import Key
 
 MOST = 10
 """Webhooks of a study."""
-SECRET_BYTES = 32
 
 
 def listed(service: Service, study_id: str) -> list[Webhook]:
@@ -71,7 +71,7 @@ def add(
             study_id=study_id,
             id=webhook_id,
             url=body.url,
-            secret=secrets.token_hex(SECRET_BYTES),
+            secret=new_secret(),
             notifications=list(dict.fromkeys(body.notifications)),
             created_at=now,
             seen_seq=study.study_seq,

@@ -30,6 +30,7 @@ export class AssessmentPanel {
       const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
+      await this.doubtBest(found);
     } catch (error) {
       console.debug(error);
       isBusy = error.status === 503;
@@ -43,6 +44,21 @@ export class AssessmentPanel {
     this.pause = Math.min(this.pause, BUSY_MILLISECONDS);
     this.data.forget("assessment");
     this.changed();
+  }
+
+  /** Say beside the best result that the other results contradict it, if they do. */
+  async doubtBest({ checks, progress }) {
+    const doubted = checks.filter(({ check }) => check === "outlier").map(({ observation }) => observation);
+    const best = progress?.best;
+    const { results } = doubted.length && best ? await this.data.history() : { results: [] };
+    const isDoubted = results.some(({ seq, trial, value }) => doubted.includes(seq) && trial === best.trial && value === best.value);
+    const main = document.querySelector("#figures .main dd");
+    main?.querySelector(".doubt")?.remove();
+    if (!main || !isDoubted) return;
+    const note = document.createElement("small");
+    note.className = "doubt";
+    note.textContent = "The other results contradict it.";
+    main.append(note);
   }
 
   sentences(found, study) {
