@@ -224,7 +224,7 @@ class StudyCalls(ReportCalls):
 
     def change_webhook(
         self,
-        id: str,
+        webhook: Webhook | str,
         *,
         url: str | None = None,
         notifications: Sequence[str] | None = None,
@@ -236,11 +236,15 @@ class StudyCalls(ReportCalls):
         """
         given = {"url": url, "notifications": notifications and list(notifications), "is_on": is_on}
         changes = {name: value for name, value in given.items() if value is not None}
-        return decode(Webhook, (yield Call("PATCH", f"{self._path}/webhooks/{quote(id, safe='')}", changes)))
+        return decode(Webhook, (yield Call("PATCH", self._of_webhook(webhook), changes)))
 
-    def remove_webhook(self, id: str) -> Steps[None]:
-        """Send no more messages to a webhook."""
-        yield Call("DELETE", f"{self._path}/webhooks/{quote(id, safe='')}")
+    def remove_webhook(self, webhook: Webhook | str) -> Steps[None]:
+        """Remove a webhook, given as such or by its id: it receives no more messages."""
+        yield Call("DELETE", self._of_webhook(webhook))
+
+    def _of_webhook(self, webhook: Webhook | str) -> str:
+        name = webhook.id if isinstance(webhook, Webhook) else webhook
+        return f"{self._path}/webhooks/{quote(name, safe='')}"
 
     # Results
 

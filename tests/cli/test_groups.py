@@ -27,7 +27,6 @@ CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
     ("study", "export"): ("export", "export_excel"),
     ("study", "list"): ("studies",),
-    ("study", "report"): ("export_report",),
     ("study", "show"): ("info", "best"),
     ("study", "watch"): ("events",),
     ("trial", "list"): ("trials",),

@@ -138,7 +138,7 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
 
 BLOCKING: dict[type, set[str]] = {
     Client: {"define_by_run"},
-    Study: {"to_frame", "optimize"},  # an objective that asks for its parameters waits for each answer
+    Study: {"optimize"},  # an objective that asks for its parameters waits for each answer
     LeasedTrial: {"start", "close"},
 }
 IN_PROCESSES = {"processes", "engine", "resources", "gpus"}

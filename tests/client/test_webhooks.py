@@ -60,7 +60,7 @@ def test_the_guide_adds_a_webhook_and_its_receiver_verifies_messages(
     exec(creation + receiver, names)
     added, handler = names["webhook"], names["Receiver"]
     assert capsys.readouterr().out == f"{added.secret}\n"
-    with serving(handler) as address:
+    with names["client"], serving(handler) as address:
         handler.secret = names["study"].change_webhook(added.id, is_on=False) and study.add_webhook(address).secret
         study.observe(study.suggest(), 0.5)
         wait_for(lambda: study.webhooks()[0].delivered == 2)

@@ -43,6 +43,11 @@ COMMANDS = {
     "predict": {"parameters": "points"},
     "link": {"days": "expires_at"},
     "export": {"output": ""},
+    "export_report": {"output": ""},
+    "add_webhook": {"address": "url"},  # --url is the server's
+    "change_webhook": {"address": "url"},
+    "repeat": {"trial": "point"},
+    "add_file": {"file": "content"},
     "report": {"attempt": "trial"},
     "heartbeat": {"attempt": "trial"},
     "release": {"attempt": "trial"},

@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "watch": "results.watch",
             "events": "results.events",
             "export": "studies.export",
-            "report": "studies.report",
+            "export-report": "studies.export_report",
             "webhooks": "webhooks.list_webhooks",
             "add-webhook": "webhooks.add",
             "change-webhook": "webhooks.change",

@@ -221,7 +221,7 @@ def export(
     _write(output, lambda file: file.write_text(text, encoding="utf-8", newline=""))
 
 
-def report(
+def export_report(
     server: Server,
     study: StudyId,
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
