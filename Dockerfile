@@ -2,7 +2,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/adabkb
-COPY pyproject.toml hatch_build.py constraints.txt mkdocs.yml README.md ./
+COPY pyproject.toml hatch_build.py constraints.txt mkdocs.yml README.md LICENSE ./
 COPY service service
 COPY client client
 COPY integrations integrations

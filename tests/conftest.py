@@ -29,7 +29,7 @@ from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
-ON_EITHER = ("access", "api", "attack", "inference", "operations", "study")
+ON_EITHER = ("access", "api", "attack", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
 
 # A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.

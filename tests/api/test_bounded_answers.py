@@ -41,6 +41,8 @@ SOUND: dict[str, dict[str, Any]] = {
     "repeatPoint": {"parameters": {"x": 0}},
     "annotateTrial": {"attributes": {}},
     "heartbeat": {},
+    "addWebhook": {"url": "https://lab.example/"},
+    "changeWebhook": {},
     "report": {"step": 1, "value": 0.5},
     "release": {},
     "retryTrial": {},
@@ -163,8 +165,12 @@ def as_json(body: Any) -> dict[str, Any]:
 
 
 def test_every_operation_that_takes_a_body_is_attacked() -> None:
+    """As JSON; the bytes of a file are looked at nowhere."""
     calls = [call for methods in DOCUMENT["paths"].values() for call in methods.values()]
-    assert {call["operationId"] for call in calls if "requestBody" in call} == SOUND.keys()
+    in_json = {
+        call["operationId"] for call in calls if "application/json" in call.get("requestBody", {}).get("content", {})
+    }
+    assert in_json == SOUND.keys()
 
 
 @OF_ATTACKS

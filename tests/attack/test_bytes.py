@@ -163,6 +163,7 @@ BODIES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/tokens", {"name": "n", "user": "u", "scopes": ["read"], "studies": ["s*"]}),
     ("POST", "/v1/studies/bytes/predict", {"points": [{"x": 1, "n": 1}]}),
     ("POST", "/v1/studies/bytes/observations", {"items": [{"parameters": {"x": 1, "n": 1}, "value": 1}]}),
+    ("POST", "/v1/studies/bytes/trials/repeat", {"parameters": {"x": 1, "n": 1}, "times": 1}),
     ("PATCH", "/v1/studies/bytes/trials/1", {"attributes": {"a": "b", "c": ["d", {"e": "f"}]}}),
     ("POST", "/v1/studies/bytes/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 60}),
     ("POST", "/v1/studies/bytes/trials/1/reports", {"reports": [{"step": 1, "value": 1}], "attempt": 1}),

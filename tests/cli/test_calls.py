@@ -360,6 +360,12 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("access", "share", "all", "*"), None),
             (("access", "show", "all"), None),
             (("access", "links", "all"), None),
+            (("study", "webhooks", "all"), None),
+            (("study", "export-report", "all"), None),
+            (("trial", "add-file", "all", "1", __file__), None),
+            (("trial", "files", "all", "1"), None),
+            (("trial", "read-file", "all", "1", "1"), None),
+            (("trial", "remove-file", "all", "1", "1"), None),
             (("study", "delete", "all", "--yes"), None),
             (("trash", "restore", "all"), None),
             (("study", "delete", "all", "--yes"), None),
@@ -371,6 +377,10 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
         for refused in (("link", "all"), ("unlink", "all", "0" * 12)):  # this server asks for no tokens
             adabkb("access", *refused, "--url", through.url, code=1)
         adabkb("study", "front", "all", "--url", through.url, code=1)  # one objective has none
+        nowhere = ["all", "0" * 12]
+        webhooks = (["add-webhook", "all", "http://127.0.0.1/"], ["change-webhook", *nowhere, "--on"])
+        for unknown in (*webhooks, ["remove-webhook", *nowhere]):
+            adabkb("study", *unknown, "--url", through.url, code=1)  # no address of the internet, and no such webhook
     called = {(method, re.sub(r"\?.*", "", path)) for method, path, _ in through.sent}
     for path, calls in httpx.get(f"{address}/openapi.json", timeout=60).json()["paths"].items():
         pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))

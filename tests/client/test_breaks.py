@@ -31,6 +31,7 @@ def test_what_programs_would_miss_is_found_and_nothing_else(tmp_path: Path) -> N
     done = subprocess.run(command, cwd=breaks.HERE.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert sorted(done.stdout.splitlines()) == [
+        "DefinedByRun.halt: Public object was removed",
         "Oracle: Public object was removed",
         "Study.halt: Public object was removed",
         "StudyCalls.unshare(user): Positional parameter was moved",

@@ -16,7 +16,8 @@ ITEMS = 2 * PAGE + 3
 @pytest.fixture
 def study(client: Client) -> Study:
     """A study with three pages of results."""
-    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
+    random = {"kind": "random"}  # no model, which lists have no use for
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, algorithm=random)
     for start in range(0, ITEMS, 100):
         numbers = range(start, min(start + 100, ITEMS))
         study.observe_many([{"parameters": {"x": number / ITEMS}, "value": number} for number in numbers])

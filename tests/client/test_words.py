@@ -48,6 +48,8 @@ COMMANDS = {
     "change_webhook": {"address": "url"},
     "repeat": {"trial": "point"},
     "add_file": {"file": "content"},
+    "read_file": {"number": "file", "output": ""},
+    "remove_file": {"number": "file"},
     "report": {"attempt": "trial"},
     "heartbeat": {"attempt": "trial"},
     "release": {"attempt": "trial"},

@@ -16,9 +16,7 @@ from tests.servers import server_on
 BOARD: dict[str, Any] = json.loads((Path(__file__).parents[2] / "deploy" / "grafana" / "adabkb.json").read_text())
 NAME = re.compile(r"\b(?:adabkb|process|python)_\w+")
 MATCHED = re.compile(r"(\w+)=~?\"([^\"$]*)\"")
-ALERTS = (
-    (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text().split("### Worth an alert")[1].split("\n## ")[0]
-)
+ALERTS = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text().split("### Alerts")[1].split("\n## ")[0]
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
 
 

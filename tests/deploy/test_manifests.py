@@ -361,7 +361,7 @@ def test_the_documentation_names_the_postgresql_of_the_tests(postgresql_server: 
     told = (DEPLOY.parent / "docs" / "operations.md").read_text()
     assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in told
     image = compose()["services"]["database"]["image"].removeprefix("postgres:")
-    assert f"The recipes for containers bring PostgreSQL {image} " in told
+    assert f"The container recipes use PostgreSQL {image} " in told
 
 
 def _pods(node: Any) -> Iterator[dict[str, Any]]:

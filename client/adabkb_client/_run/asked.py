@@ -99,7 +99,7 @@ class AskingTrial(Suggestions):
 
     def set_user_attr(self, name: str, value: Any) -> None:
         """Set an attribute of the trial: see ``Study.annotate``."""
-        self._leased.set_attribute(name, value)
+        self._leased.annotate({name: value})
 
     def report(self, value: SupportsFloat, step: int) -> None:
         """Report a value before the end: see ``Study.report``."""

@@ -47,11 +47,14 @@ def read(
     study: StudyId,
     trial: TrialNumber,
     number: FileNumber,
-    output: Annotated[Path, typer.Option(help="file to write", show_default=False)],
+    output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read a file of a trial, and write it."""
+    """Write the content of a file of a trial."""
     content = server.content(path(study, f"/trials/{trial}/files/{number}"))
+    if output is None:
+        typer.echo(content, nl=False)
+        return
     try:
         output.write_bytes(content)
     except OSError as error:
