@@ -88,9 +88,9 @@ class Trial(Record):
 
     ``value`` is None until it is completed, and so is ``metrics``, which only studies with metrics have.
     ``attributes`` are the user's own, by name. ``phase`` says what a suggestion is for: "start", "search", "polish"
-    (the best point), "explore" or "restart" (elsewhere) or "repeat" (a doubted result); ``expected`` is what the model
-    predicted at the point when it chose it. Both are None if the model did not choose it. ``curve`` sums up what it has
-    reported before its end; ``estimate`` is of a stopped trial.
+    (the best point), "explore" or "restart" (elsewhere), "repeat" (a doubted result) or "sample" (a baseline).
+    ``expected`` is what the model predicted at the point when it chose it. Both are None if the model did not choose
+    it. ``curve`` sums up what it has reported before its end; ``estimate`` is of a stopped trial.
     """
 
     study_id: str

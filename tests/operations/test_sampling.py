@@ -11,6 +11,7 @@ from adabkb_service.operations.assessment import assessment
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
@@ -92,5 +93,13 @@ def test_nothing_is_learned_and_nothing_is_claimed(running: Service) -> None:
     assert all(each.total == 0.0 for each in importance(running, "s").parameters)
     assert validation(running, "s").reason == "not_this_system"
     found = assessment(running, "s")
+    assert found.progress.expected is None
+    assert found.latest is not None
+    assert found.latest.phase == "sample"
+    assert "chosen without a model" in found.latest.text
+    assert "expect" not in found.progress.text + found.latest.text
+    explained = why(running, "s", found.latest.trial).decision
+    assert explained is not None
+    assert explained.in_words == "The point is random or quasi-random, chosen without a model."
     assert found.outlook.gap is None
     assert found.outlook.probability is None

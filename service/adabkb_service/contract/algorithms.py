@@ -212,6 +212,7 @@ class RandomPoints(System):
     """Uniform random points, without a model: a baseline."""
 
     kind: Literal["random"]
+    has_model: ClassVar[bool] = False
     takes_slices: ClassVar[bool] = True
     takes_constraints: ClassVar[bool] = True
     takes_mixtures: ClassVar[bool] = True
@@ -230,6 +231,7 @@ class SobolPoints(System):
     """Quasi-random points, without a model: they fill the box more evenly than random ones."""
 
     kind: Literal["sobol"]
+    has_model: ClassVar[bool] = False
     takes_slices: ClassVar[bool] = True
     takes_constraints: ClassVar[bool] = True
     takes_every_space: ClassVar[bool] = True

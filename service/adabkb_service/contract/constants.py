@@ -44,6 +44,8 @@ Index = Annotated[
 class System(Body):
     """A system, and which definitions of studies go with it."""
 
+    has_model: ClassVar[bool] = True
+    """Whether the system chooses points by a model of the results."""
     takes_slices: ClassVar[bool] = False
     """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
     takes_constraints: ClassVar[bool] = False

@@ -12,10 +12,11 @@ Array = NDArray[np.float64]
 S = TypeVar("S")
 
 
-Phase = Literal["start", "search", "polish", "explore", "restart", "repeat"]
+Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """Purpose of a suggestion: ``start``, too little is known to learn from; ``search``, a better point; ``polish``, to
 improve the best point locally, by the search or by a local model; ``explore``, where the model knows little;
-``restart``, elsewhere because the search has stalled; ``repeat``, a point whose result is doubted."""
+``restart``, elsewhere because the search has stalled; ``repeat``, a point whose result is doubted; ``sample``,
+a random or quasi-random point, chosen without a model."""
 Cells = dict[str, str]
 """Cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 

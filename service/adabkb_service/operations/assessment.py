@@ -126,7 +126,9 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         text = f"The model cannot follow the results: {facts.row.model_error or error}" if is_failed else BUSY
         facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
     model = facts.model
-    expected = None if model is None or model.at_best is None else render.prediction(model.at_best)
+    expected = None
+    if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+        expected = render.prediction(model.at_best)
     return answers.Assessment(
         results=facts.results,
         standing=standing(facts.study),

@@ -32,6 +32,7 @@ PHASES: Mapping[str | None, str] = {
     "polish": "looks around the best point, in the parameters that matter",
     "explore": "is where the model was uncertain",
     "restart": "looks elsewhere, since the search had brought no gain for a while",
+    "sample": "is a random or quasi-random point, chosen without a model",
     None: "is the model's choice",
 }
 ORIGINS: Mapping[str, str] = {
@@ -134,7 +135,7 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
     """Why the point of a trial was chosen, and what became of it."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
-    if trial.expected is not None and (told := _expected(trial.expected, digits, names)):
+    if trial.phase != "sample" and trial.expected is not None and (told := _expected(trial.expected, digits, names)):
         found.append(f"The model expected {told} there.")
     if trial.state == "failed":
         found.append("It failed.")

@@ -17,6 +17,7 @@ PHASES: Mapping[str | None, str] = {
     "polish": "The search looked around the best point, in the parameters that matter.",
     "explore": "The search gave the model's uncertainty a large weight.",
     "restart": "The search had brought no gain for a while, so it began anew.",
+    "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
 """The step of the search. It implies no prediction for the point: ``outlook`` gives that."""
@@ -83,6 +84,8 @@ def _sentences(
         yield f"The request fixed {_listed(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
+    if payload["phase"] == "sample":
+        return
     if expected is not None and "mean" not in expected:
         each = (
             f"{names.metric(name)} {_estimate(found, names.quantity(name))}"

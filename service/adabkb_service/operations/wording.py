@@ -37,6 +37,7 @@ PHASES: Mapping[str, str] = {
     "repeat": "repeat",
     "explore": "explore",
     "restart": "restart",
+    "sample": "baseline",
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
 """The purpose of trials that have no phase, by origin."""

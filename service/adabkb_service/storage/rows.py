@@ -12,7 +12,7 @@ from adabkb_service.storage.columns import Curve, Estimate
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Origin = Literal["policy", "fallback", "queued"]
-Phase = Literal["start", "search", "polish", "explore", "restart", "repeat"]
+Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """See ``engine/moves.py``."""
 CellStatus = Literal["leaf", "expanded", "pruned"]
 EventKind = Literal[

@@ -91,7 +91,7 @@ class Sampling(Policy[Config, State]):
         out = np.concatenate([each for each in (pending, failed, moved) if each is not None])
         while not self.exhausted(state, out, within):
             point = _next(state, within, out)
-            yield Suggestion(state, point, None, 0, {}, capped=False, phase="explore")
+            yield Suggestion(state, point, None, 0, {}, capped=False, phase="sample")
             out = np.concatenate([out, point[None]])
 
     def observe(

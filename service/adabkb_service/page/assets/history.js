@@ -11,6 +11,7 @@ const PHASES = {
   polish: ["polish", "diamond", "#13a07a"],
   explore: ["explore", "triangle", "#dd8f00"],
   restart: ["restart", "rect", "#c66a9b"],
+  sample: ["baseline", "circle", "#dd8f00"],
   fallback: ["quasi-random", "rect", "#8b9199"],
   own: ["own point", "pin", "#9a8cf0"],
 };
