@@ -91,7 +91,7 @@ def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: st
         button.click()
         expect(button).to_have_attribute("aria-pressed", "true")
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
-        page.wait_for_function("told.length")
+        wait_for(lambda: page.evaluate("told.length"))
         assert page.evaluate("told") == ["Trial 1 gave 0.25"]
         button.click()
         expect(button).to_have_attribute("aria-pressed", "false")
@@ -119,7 +119,9 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         page.get_by_label("Address").fill(receiver.address)
         page.get_by_label("a trial is handed out").uncheck()
         page.get_by_role("button", name="Add the webhook").click()
-        expect(page.get_by_label("The secret that signs its messages")).to_have_value(re.compile("^[0-9a-f]{64}$"))
+        expect(page.get_by_label("The secret that signs its messages")).to_have_value(
+            re.compile("^whsec_[A-Za-z0-9+/]{43}=$")
+        )
         checked(api.post(f"{path}/suggest", json={}))
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         wait_for(lambda: receiver.accepted)
@@ -150,7 +152,7 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
         page.get_by_label("Add files").set_input_files([photo, page_of_html])
         image = page.get_by_role("img", name="photo.png")
         expect(image).to_be_visible()
-        page.wait_for_function("document.querySelector('.files img').naturalWidth === 64")
+        wait_for(lambda: page.evaluate("document.querySelector('.files img').naturalWidth === 64"))
         expect(page.locator("#trial-files")).to_contain_text("page.html")
         assert page.locator("#trial-files img").count() == 1
         assert not accessible(page)

@@ -17,6 +17,7 @@ from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.page.tabs import REFUSALS, accessible, tab
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 PAGE = """<script>
 const send = (path, options) => fetch("SERVER" + path, {credentials: "include", ...options}).catch(() => {});
@@ -63,7 +64,7 @@ def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str
     for page_of in (evil, evil.replace("localhost", "127.0.0.1")):
         with browser.new_page() as page:
             page.goto(page_of)
-            page.wait_for_function("document.title !== ''")
+            wait_for(lambda: page.evaluate("document.title !== ''"))
             assert page.title() == "nothing"
     assert httpx.get(f"{site}/v1/studies/s").json() == before
 

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import accessible, tab
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
 
@@ -97,7 +98,7 @@ def rendered(page: Page, drawing: bytes) -> Image.Image:
     try:
         other = alone.new_page()
         other.set_content(f'<img src="data:image/svg+xml;base64,{b64encode(drawing).decode()}">')
-        other.wait_for_function("document.images[0].complete")
+        wait_for(lambda: other.evaluate("document.images[0].complete"))
         assert other.evaluate("document.images[0].naturalWidth") > 100
         return Image.open(io.BytesIO(other.locator("img").screenshot()))
     finally:

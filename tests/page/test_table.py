@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.page.studies import checked
 from tests.page.tabs import PHONE, REFUSALS, accessible, tab
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 PARAMETERS = [
     {"name": "temperature", "kind": "float", "low": 20, "high": 120, "unit": "°C", "label": "Bath temperature"},
@@ -185,7 +186,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         value = page.locator("#rows").get_by_label("Result", exact=True)
         value.fill("51")
         held[0].continue_()
-        page.wait_for_function("window.isAnswered")
+        wait_for(lambda: page.evaluate("window.isAnswered"))
         expect(value).to_have_value("51")
         page.unroute("**/studies/suzuki/results*")
         page.keyboard.press("Escape")
