@@ -1,6 +1,7 @@
 """The awaitable calls of a study; ``_async_study.py`` has the methods that are built on them."""
 
 from collections.abc import Callable, Coroutine, Mapping
+from copy import copy
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
@@ -65,7 +66,9 @@ class AsyncStudyResource:
             retry_for: seconds for which a call is repeated; 0 tries once.
             headers: sent beside those of the client.
         """
-        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
+        changed = copy(self)
+        changed._transport = self._transport.with_options(timeout, retry_for, headers)
+        return changed
 
     info = awaited(StudyCalls.info)
     best = awaited(StudyCalls.best)

@@ -1,6 +1,7 @@
 """The blocking calls of a study; ``_study.py`` has the methods that are built on them."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Concatenate, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
@@ -62,7 +63,9 @@ class StudyResource:
             retry_for: seconds for which a call is repeated; 0 tries once.
             headers: sent beside those of the client.
         """
-        return type(self)(self._transport.with_options(timeout, retry_for, headers), self.id)
+        changed = copy(self)
+        changed._transport = self._transport.with_options(timeout, retry_for, headers)
+        return changed
 
     info = performed(StudyCalls.info)
     best = performed(StudyCalls.best)

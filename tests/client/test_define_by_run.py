@@ -151,3 +151,9 @@ def test_trials_are_reported_annotated_and_stopped(client: Client) -> None:
     study.optimize(objective, n_trials=3, progress=False)
     assert [trial.state for trial in study.trials()] == ["stopped"] * 3
     assert all(trial.attributes == {"host": "a"} for trial in study.trials())
+
+
+def test_it_keeps_its_definition_under_other_options(client: Client) -> None:
+    tuned = client.define_by_run("patient", direction="minimize").with_options(timeout=20)
+    tuned.optimize(simple, n_trials=2, progress=False)
+    assert tuned.info().counts.completed == 2

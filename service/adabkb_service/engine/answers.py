@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+INTERVAL = 1.6448536269514722
+"""Standard deviations from the mean of a normal distribution to the ends of its central 90% interval."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -58,6 +61,11 @@ class Prediction:
     """Predictions of each metric of the study."""
     feasible: Array | None = None
     """(k,) probability that all bounds of metrics hold; None without metrics."""
+
+    @classmethod
+    def normal(cls, mean: Array, std: Array) -> Prediction:
+        """Of normal distributions with these means and standard deviations, (k,) each."""
+        return cls(mean, std, mean - INTERVAL * std, mean + INTERVAL * std)
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,19 +281,9 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
     for warped in _warps(record.values, warp.LINEAR.tolist() if few or form.additive else POWERS):
         declared = noise_ratios(problem, prior, warped, record, given) - prior.noise_ratio
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
-        evidence = Evidence(
-            np.ascontiguousarray(record.positions[given]),
-            outputs,
-            declared,
-            domain.categorical,
-            log_slopes,
-            domain.together,
-            domain.components,
-            form.smooth,
-            NOISE_PRIOR,
-            domain.periodic,
-            domain.spreads,
-        )
+        positions = np.ascontiguousarray(record.positions[given])
+        likewise = {"log_slopes": log_slopes, "smooth": form.smooth, "noise_prior": NOISE_PRIOR}
+        evidence = Evidence.over(domain, positions, outputs, declared, **likewise)
         if few:
             found.append(_Fit(warped, evidence, prior.parameters(), 0.0))
             continue

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.tree import Box, whole
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
+from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.9
 """With which probability the gap holds."""
+KEPT = 8
+"""Results of ``Problem.remembered`` that are kept in memory."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,9 +95,26 @@ class Problem:
         return Problem(self.space, Config(self.config.delta_each, robust=self.config.robust), self.seed)
 
     @cached_property
-    def doubts(self) -> dict[bytes, dict[int, float]]:
-        """A cache: doubted rows by the results that they follow from (``doubts``)."""
+    def _remembered(self) -> dict[tuple[str, bytes], Any]:
         return {}
+
+    def remembered(self, name: str, record: Record, compute: Callable[[Problem, Record], T]) -> T:
+        """What follows from a record alone; it is computed once for each of the last ``KEPT`` records.
+
+        Args:
+            name: of what is computed.
+            record: the results.
+            compute: computes it.
+        """
+        key = name, b"".join(each.tobytes() for each in (record.positions, record.values, record.errors))
+        kept = self._remembered
+        if key not in kept:
+            found = compute(self, record)
+            for old in list(kept)[: -(KEPT - 1)]:
+                kept.pop(old, None)
+            kept[key] = found
+            return found
+        return kept[key]  # type: ignore[no-any-return]
 
     @cached_property
     def root(self) -> Box:

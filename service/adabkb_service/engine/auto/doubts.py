@@ -43,8 +43,11 @@ MATERIAL = 0.25
 replicate that is closer agrees."""
 EVIDENCE = 20.0
 """What noise of its own has to raise the posterior density by, times the number of results."""
-KEPT = 8
-"""Records whose doubts are kept in memory."""
+
+
+def declared(problem: Problem, record: Record) -> Array:
+    """(T,) standard errors in the user's units: those of the results, or else the study's; 0 if neither is known."""
+    return np.where(record.errors > 0.0, record.errors, problem.config.noise_std or 0.0)
 
 
 def doubts(problem: Problem, record: Record) -> Mapping[int, float]:
@@ -52,16 +55,7 @@ def doubts(problem: Problem, record: Record) -> Mapping[int, float]:
     that of all."""
     if not problem.config.robust or record.size < FEWEST:
         return {}
-    count = _as_of(record)
-    seen, kept = record.first(count), problem.doubts
-    key = b"".join(each.tobytes() for each in (seen.positions, seen.values, seen.errors))
-    found = kept.get(key)
-    if found is None:
-        found = _found(problem, seen)
-        for old in list(kept)[: -(KEPT - 1)]:
-            kept.pop(old, None)
-        kept[key] = found
-    return found
+    return problem.remembered("doubts", record.first(_as_of(record)), _found)
 
 
 def awaiting_replicates(problem: Problem, record: Record) -> Ints:
@@ -116,18 +110,9 @@ def _found(problem: Problem, record: Record) -> dict[int, float]:
 
 
 def _evidence(problem: Problem, record: Record, rows: Ints, warped: warp.Warp) -> Evidence:
-    values, domain = record.values[rows], problem.domain
-    declared = np.where(record.errors[rows] > 0.0, record.errors[rows], problem.config.noise_std or 0.0)
-    return Evidence(
-        record.positions[rows],
-        warped.forward(values),
-        (declared * warped.slope(values)) ** 2,
-        domain.categorical,
-        together=domain.together,
-        components=domain.components,
-        periodic=domain.periodic,
-        spreads=domain.spreads,
-    )
+    values, known = record.values[rows], declared(problem, record)[rows]
+    extra = (known * warped.slope(values)) ** 2
+    return Evidence.over(problem.domain, record.positions[rows], warped.forward(values), extra)
 
 
 def _are_confirmed(ordinals: Ints, outputs: Array) -> Bools:

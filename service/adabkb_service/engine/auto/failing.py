@@ -44,16 +44,7 @@ def finishing(problem: Problem, finished: Array, failed: Array) -> Bounded:
     rows = best_and_sample(problem.seed, -labels, *MOST)
     positions, labels = np.concatenate([finished, failed])[rows], labels[rows]
     some = best_and_sample(problem.seed, -labels, *LEARNED_FROM)
-    evidence = Evidence(
-        positions[some],
-        labels[some],
-        np.zeros(len(some)),
-        domain.categorical,
-        together=domain.together,
-        components=domain.components,
-        periodic=domain.periodic,
-        spreads=domain.spreads,
-    )
+    evidence = Evidence.over(domain, positions[some], labels[some], np.zeros(len(some)))
     known = likelihood.learn(evidence, [replace(likelihood.prior_of(domain), noise_ratio=NOISE)])
     kernel = known.kernel(domain.categorical, domain.components, domain.periodic)
     noises = np.full(len(labels), known.noise_ratio)

@@ -189,10 +189,8 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     warped, values = warp.fit(record.values, powers), record.values[rows]
     declared = noise_ratios(problem, known, warped, record, rows) - known.noise_ratio
     log_slopes = float(warped.log_slope(values).sum())
-    domain, outputs = problem.domain, warped.forward(values)
-    positions, components = record.positions[rows], domain.components
-    along = domain.categorical, log_slopes, domain.together, components
-    return Evidence(positions, outputs, declared, *along, periodic=domain.periodic, spreads=domain.spreads)
+    positions, outputs = record.positions[rows], warped.forward(values)
+    return Evidence.over(problem.domain, positions, outputs, declared, log_slopes=log_slopes)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from ctypes import byref, c_double
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,21 @@ class Evidence:
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
     periodic: Bools | None = None  # (d,) axes that are; None: none is
     spreads: Array | None = None  # (d,) of the axes (``Domain.spreads``); None: all are 1
+
+    @classmethod
+    def over(cls, domain: Domain, positions: Array, outputs: Array, extra: Array, **given: Any) -> Self:
+        """Of results in a domain; ``given`` are the other fields that do not follow from it."""
+        return cls(
+            positions,
+            outputs,
+            extra,
+            domain.categorical,
+            together=domain.together,
+            components=domain.components,
+            periodic=domain.periodic,
+            spreads=domain.spreads,
+            **given,
+        )
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its

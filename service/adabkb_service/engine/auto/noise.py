@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.doubts import doubts
+from adabkb_service.engine.auto.doubts import declared, doubts
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.spread import spread
 from adabkb_service.engine.auto.warp import Warp
@@ -40,9 +40,9 @@ def noise_ratios(
 
 def errors(problem: Problem, record: Record) -> Array:
     """(T,) standard errors in the user's units; 0 where nothing is known but what is learned of all results."""
-    declared = np.where(record.errors > 0.0, record.errors, problem.config.noise_std or 0.0)
-    if not declared.any():
-        declared = spread(problem, record)
+    known = declared(problem, record)
+    if not known.any():
+        known = spread(problem, record)
     for row, deviation in doubts(problem, record).items():
-        declared[row] = np.hypot(declared[row], deviation)
-    return declared
+        known[row] = np.hypot(known[row], deviation)
+    return known

@@ -20,8 +20,6 @@ from adabkb_service.engine.metrics import FEASIBLE
 
 Array = NDArray[np.float64]
 
-INTERVAL = 1.6448536269514722
-"""Standard deviations to either end of the 90% interval."""
 LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
 """Probabilities of being below the ends of the 90% and of the 68% interval."""
 
@@ -85,7 +83,7 @@ def predict_one(state: State, points: Array) -> Prediction:
     """
     if not state.record.size:
         mean, deviation = mean_and_std(state.surrogate, points)
-        return Prediction(mean, deviation, mean - INTERVAL * deviation, mean + INTERVAL * deviation)
+        return Prediction.normal(mean, deviation)
     mean, lcb, low, high, ucb = averaged(state).mean_and_quantiles(points, LEVELS)
     return Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb)
 

@@ -38,9 +38,13 @@ LEAST = 1e-6
 def spread(problem: Problem, record: Record) -> Array:
     """(T,) standard deviations of the noise of all results of a record, in the user's units; 0 where nothing speaks for
     noise that differs between regions."""
-    nothing = np.zeros(record.size)
     if record.size - record.points < FEWEST:
-        return nothing
+        return np.zeros(record.size)
+    return problem.remembered("spread", record, _spread).copy()
+
+
+def _spread(problem: Problem, record: Record) -> Array:
+    nothing = np.zeros(record.size)
     counts = np.bincount(record.ordinals)
     replicated = np.flatnonzero(counts > 1)
     if len(replicated) < FEWEST:

@@ -35,8 +35,6 @@ TRIED = 2048
 """Points of the sequence that are looked at for one that is free."""
 LISTED = 100_000
 """Finite spaces up to this size are looked at as a whole then."""
-INTERVAL = 1.6448536269514722
-"""Standard deviations from the middle of a normal distribution to the ends of its central 90%."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Sampling(Policy[Config, State]):
         """The mean of all results and their standard deviation, at any point."""
         center, spread = state.center_and_spread
         mean, std = np.full(len(points), center), np.full(len(points), spread)
-        return Prediction(mean, std, mean - INTERVAL * std, mean + INTERVAL * std)
+        return Prediction.normal(mean, std)
 
     def recommend(self, state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
         """The evaluated point whose results are best on average; None before the first result."""
