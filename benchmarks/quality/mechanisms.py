@@ -39,6 +39,8 @@ NEVER = 10**9
 """Steps or results."""
 ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
 """A cycle of confidence widths that are all the same: the middle one."""
+WIDTHS = ("EARLY_BETAS", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
+"""The cycles of ``betas``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +193,21 @@ MECHANISMS = (
         "widths in turn",
         "one width, by the theorem",
         "the width is 1.5 in every step",
-        ((betas, "BETAS", ONE_WIDTH), (betas, "EARLY_BETAS", ONE_WIDTH)),
+        tuple(
+            (betas, name, ONE_WIDTH) for name in ("BETAS", "EARLY_BETAS", "BETAS_OF_CHOICES", "EARLY_BETAS_OF_CHOICES")
+        ),
     ),
     Mechanism(
         "other widths in the first steps",
         "one width, by the theorem",
         "the first steps have the later widths",
-        ((betas, "EARLY_BETAS", betas.BETAS),),
+        ((betas, "EARLY_BETAS", betas.BETAS), (betas, "EARLY_BETAS_OF_CHOICES", betas.BETAS_OF_CHOICES)),
+    ),
+    Mechanism(
+        "other widths where there are categories",
+        REAL_ONLY,
+        "the widths do not depend on the kinds of parameters",
+        ((betas, "EARLY_BETAS_OF_CHOICES", betas.EARLY_BETAS), (betas, "BETAS_OF_CHOICES", betas.BETAS)),
     ),
     Mechanism(
         "steps for untried choices",

@@ -39,7 +39,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 12
+ENGINE_REVISION = 13
 """Version of the engine's rules, stored with a new study (``engine/auto/checkpoint.py``). Replaying the log of a study
 with another version would give other suggestions."""
 

@@ -84,7 +84,7 @@ def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested
         step = state.record.size
         if step >= 2 * domain.most_choices:  # every choice is tried
             free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
-            bounds = state.surrogate.ucb(free, betas.beta(step))
+            bounds = state.surrogate.ucb(free, betas.beta(step, has_choices=True))
             assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
         level = domain.index(2, suggestion.point[2])
         levels.append(level)

@@ -24,7 +24,7 @@ def fails(u: Array) -> bool:
     return float(u[0]) > 0.3
 
 
-def share_of_failures(seed: int, steps: int = 40) -> float:
+def share_of_failures(seed: int, steps: int = 80) -> float:
     run, failed = Run(auto.start(unit_space(2), Config(), seed)), np.zeros((0, 2))
     for _ in range(steps):
         point = run.ask(failed=failed)

@@ -80,12 +80,12 @@ def test_a_point_told_twice_does_not_exhaust_a_space() -> None:
 
 @pytest.mark.parametrize("declared", ["by the study", "by its results"])
 def test_with_declared_noise_a_finite_space_gives_replicates(declared: str) -> None:
-    """6 points, 30 steps of noise 1: it does not end, points come again, and the best is among the most frequent."""
+    """6 points, 60 steps of noise 1: it does not end, points come again, and the best is among the most frequent."""
     space = Space((IntAxis("n", 1, 3), ChoiceAxis("b", (False, True))))
     rng = np.random.default_rng(0)
     state = auto.start(space, Config(noise_std=1.0 if declared == "by the study" else None), 0)
     points = []
-    for _ in range(30):
+    for _ in range(60):
         suggestion = auto.suggest(state, np.zeros((0, 2)))
         value = 3.0 * (suggestion.point == [0.5, 0.75]).all() + rng.standard_normal()
         error = 1.0 if declared == "by its results" else 0.0
@@ -93,7 +93,7 @@ def test_with_declared_noise_a_finite_space_gives_replicates(declared: str) -> N
         points.append(tuple(suggestion.point.tolist()))
     assert not auto.exhausted(state, np.zeros((0, 2)))
     counts = sorted(((points.count(point), point) for point in set(points)), reverse=True)
-    assert counts[0][0] > 30 / 6
+    assert counts[0][0] > 60 / 6
     assert (0.5, 0.75) in {point for _, point in counts[:2]}
 
 

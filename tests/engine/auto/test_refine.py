@@ -169,5 +169,5 @@ def test_the_cap_does_not_end_it_at_a_taken_point(monkeypatch: pytest.MonkeyPatc
 def test_keys_stay_short(space: Space) -> None:
     """80 steps towards an optimum that is sharp, where cells are cut deepest: no key of 2000 characters."""
     result = run(space, lambda u: -float(np.abs(u - 0.377).sum()), 80)
-    assert len(result.cells) > 80
+    assert len(result.cells) > 60
     assert max(map(len, result.cells)) < 2000

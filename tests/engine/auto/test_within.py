@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import betas
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import Value
@@ -75,12 +76,12 @@ def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
 
 def test_the_bound_is_largest_at_the_suggestion() -> None:
     """Within 1% of beta s there: no one of 5,000 random points of the slice has a larger one."""
-    space = unit_space(3)
+    space, beta = unit_space(3), betas.beta(15)
     state, within = run(space, wave, 15).state, Slice(space, {"x2": 0.4})
     suggestion = next(auto.suggestions_within(state, within, np.zeros((0, 3))))
     others = within.put(np.random.default_rng(1).random((5000, 3)))
-    (bound,), (std,) = state.surrogate.ucb(suggestion.point[None], 1.5), state.surrogate.mean_and_std(others[:1])[1]
-    assert bound >= state.surrogate.ucb(others, 1.5).max() - 0.01 * 1.5 * std
+    (bound,), (std,) = state.surrogate.ucb(suggestion.point[None], beta), state.surrogate.mean_and_std(others[:1])[1]
+    assert bound >= state.surrogate.ucb(others, beta).max() - 0.01 * beta * std
 
 
 def test_the_first_points_in_a_slice_need_no_result() -> None:

@@ -14,7 +14,7 @@ from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.turns import NEW, Turns
 from adabkb_service.engine.libraries import libraries
 
-REVISION = 12
+REVISION = 13
 """Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 

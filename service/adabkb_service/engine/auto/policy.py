@@ -144,7 +144,7 @@ def suggestions_within(
             continue
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
-        beta = betas.beta(step, several=state.problem.has_several, of_rows=bool(within.catalogues))
+        beta = _beta(state, step, of_rows=bool(within.catalogues))
         point = _first_of_catalogue(state, within, out)
         if point is None:
             point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
@@ -222,14 +222,20 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     elif untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
-        beta = betas.BETAS[step // RESTARTS_PERIOD % len(betas.BETAS)]
+        beta = betas.later(step // RESTARTS_PERIOD, has_choices=state.problem.domain.most_choices > 0)
     else:
-        beta = betas.beta(step, several=state.problem.has_several)
+        beta = _beta(state, step)
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
     found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
+
+
+def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
+    """The confidence width of a step of the search."""
+    problem = state.problem
+    return betas.beta(step, has_choices=problem.domain.most_choices > 0, several=problem.has_several, of_rows=of_rows)
 
 
 def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
