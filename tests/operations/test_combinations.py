@@ -42,7 +42,9 @@ FEATURES: dict[str, dict[str, Any]] = {
     "context": {},
     "conditions": {},
     "baseline": {"baseline": {"speed": 3, "glue": "slow"}},
-    "constraints": {"constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)']},
+    "constraints": {
+        "constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)', "count + speed <= 11"]
+    },
     "bounds": {"metrics": [METRIC], "outcome_constraints": [{"metric": METRIC, "upper": 6}]},
     "objectives": {"objectives": OBJECTIVES, "direction": None},
     "patience": {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
@@ -64,7 +66,7 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("objectives", "median", "per cost", "stop"),
-        "constraints": ("conditions", "bounds", "objectives"),
+        "constraints": ("bounds", "objectives"),
         "catalogue": ("conditions", "constraints", "mixtures", "baseline"),
         "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
         "bounds": ("patience", "median", "per cost"),

@@ -77,10 +77,6 @@ NEEDS_AUTO = (
     "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
     "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
 )
-CANNOT_COMBINE = (
-    "cannot go together with parameters that have conditions (when) yet; keep one of the two, and let the evaluation "
-    "fail where the other does not hold"
-)
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
 CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
 CANNOT_DOUBT = "needs the profile auto: the other systems take every result as it is; leave it out"
@@ -226,10 +222,7 @@ class StudyDefinition(Body):
             if not algorithm.takes_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
             check_goes_with_catalogue("constraints", constraints, parameters)
-            if any(parameter.when for parameter in parameters):
-                raise PydanticCustomError("constraints", CANNOT_COMBINE)
-            axes = [parameter.axis() for parameter in parameters]
-            check_constraints(constraints, axes, has_all_values=not cls.may_be_edited)
+            check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
         return constraints
 
     @field_validator("mixtures")

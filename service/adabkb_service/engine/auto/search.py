@@ -173,7 +173,8 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     if objective.kernel.additive:
         along = axis_by_axis(search, objective, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])
-    ascended = domain.snap(ascend(view, starts, search.beta, within.free))
+    movable = within.free & domain.movable(starts)
+    ascended = domain.snap(ascend(view, starts, search.beta, movable))
     ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
     return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
 
