@@ -66,7 +66,6 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("objectives", "median", "per cost", "stop"),
-        "constraints": ("bounds", "objectives"),
         "catalogue": ("conditions", "constraints", "mixtures", "baseline"),
         "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
         "bounds": ("patience", "median", "per cost"),

@@ -169,7 +169,6 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
     [
         *(({"algorithm": SYSTEMS[name]}, "algorithm") for name in ("paper", "gp-threds")),
         ({"direction": "minimize"}, "direction"),
-        ({"constraints": ["x + y <= 1"]}, "constraints"),
         ({"noise_std": 0.1}, "noise_std"),
         ({"tolerance": 0.1}, "tolerance"),
         ({"prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior"),

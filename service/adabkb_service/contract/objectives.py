@@ -17,8 +17,6 @@ Direction = Literal["minimize", "maximize"]
 
 ALONE: Mapping[str, str] = {
     "direction": "is told by each objective; leave it out here",
-    "constraints": "cannot go with several objectives yet; measure what they compare as a metric and bound it "
-    "(outcome_constraints), or keep one objective",
     "noise_std": "is of one objective; bring the standard errors of each result instead (std_errors)",
     "tolerance": "cannot go with several objectives, which have no gap; use a budget",
     "stop": "cannot go with several objectives yet, as there is no best result; use a budget",

@@ -78,7 +78,6 @@ NEEDS_AUTO = (
     "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
 )
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
-CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
 CANNOT_DOUBT = "needs the profile auto: the other systems take every result as it is; leave it out"
 CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
 
@@ -268,9 +267,6 @@ class StudyDefinition(Body):
         algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto: the other systems model the value alone")
-        is_constrained = bool(given) and info.field_name == "outcome_constraints"
-        if is_constrained and info.data.get("constraints"):
-            raise PydanticCustomError("metrics", CANNOT_BOUND)
         if given and info.data.get("early_stopping") is not None:
             raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
