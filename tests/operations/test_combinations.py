@@ -67,8 +67,8 @@ EXCLUDED: set[frozenset[str]] = {
     for one, others in {
         "context": ("objectives", "median", "per cost", "stop"),
         "catalogue": ("conditions", "constraints", "mixtures", "baseline"),
-        "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
-        "bounds": ("patience", "median", "per cost"),
+        "objectives": ("patience", "median", "prior", "noise", "stop", "baseline"),
+        "bounds": ("patience", "median"),
         "cost": ("patience", "median"),
         "per cost": ("patience", "median"),
     }.items()

@@ -23,8 +23,6 @@ ALONE: Mapping[str, str] = {
     "prior": "cannot go with several objectives yet, which have a front and no single optimum; leave it out",
     "baseline": "cannot go with several objectives yet, which have a front and no single best point; leave it out",
     "transfer_from": "cannot go with several objectives yet; leave it out",
-    "cost": "cannot go with several objectives yet; record it as a metric",
-    "per_cost": "cannot go with several objectives yet; leave it out",
     "early_stopping": "cannot go with several objectives yet, as reports have a value alone; keep one of the two",
 }
 """Fields of a study that are of no use with several objectives, and why."""

@@ -119,7 +119,7 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
         known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed))
     sought: Single | PerCost | Scalarised = own
-    if state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
+    if state.problem.config.per_cost and state.record.size:
         sought = _per_cost(state, own)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
@@ -142,13 +142,15 @@ def _with_prior(state: State, posterior: Single) -> Single:
     return PriorWeighted(posterior, space, config.prior)
 
 
-def _per_cost(state: State, view: Single) -> PerCost:
+def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
     """With what evaluations cost by the results so far, of which there are some."""
     config = state.problem.config
     (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
     left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
+    if isinstance(view, Scalarised):
+        return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)]
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 

@@ -133,7 +133,7 @@ def for_step(view: View, seed: int, step: int) -> View:
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
             own = for_step(view.objective, seed, step)
-            assert isinstance(own, Surrogate | PriorWeighted | Transferred)
+            assert isinstance(own, Surrogate | PriorWeighted | Transferred | Scalarised)
             return replace(view, objective=own)
         case PriorWeighted() | Transferred():
             return view.of_step(step)
