@@ -131,11 +131,15 @@ def test_a_point_with_an_inactive_parameter_or_without_an_active_one_is_refused_
 
 
 def test_fixed_values_must_make_each_other_active(running: Service, conditional: str) -> None:
-    with pytest.raises(Invalid, match="momentum"):
-        suggest(running, conditional, Ask(fixed={"momentum": 0.5}))
-    fixed = {"optimizer": "sgd", "momentum": 0.5}
+    """A parent is left out if it can only have one value."""
+    with pytest.raises(Invalid, match="is only active if layers is one of 2, 3; give layers, too"):
+        suggest(running, conditional, Ask(fixed={"width": 20}))
+    with pytest.raises(Invalid, match="is only active if optimizer is 'sgd', and it is 'adam'"):
+        suggest(running, conditional, Ask(fixed={"momentum": 0.5, "optimizer": "adam"}))
+    fixed = {"layers": 2, "width": 20, "momentum": 0.5}
     trials = suggest(running, conditional, Ask(3, fixed=fixed)).view.trials
-    assert all(fixed.items() <= trial.parameters.items() and is_right(trial.parameters) for trial in trials)
+    held = {"optimizer": "sgd", **fixed}
+    assert all(held.items() <= trial.parameters.items() and is_right(trial.parameters) for trial in trials)
 
 
 A = {"name": "a", "kind": "bool"}

@@ -171,7 +171,6 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
         ({"direction": "minimize"}, "direction"),
         ({"noise_std": 0.1}, "noise_std"),
         ({"tolerance": 0.1}, "tolerance"),
-        ({"prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior"),
         ({"stop": {"no_gain_for": 5}}, "stop"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9}}, "early_stopping"),
         ({"metrics": ["error"]}, "metrics"),

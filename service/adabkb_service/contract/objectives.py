@@ -20,7 +20,6 @@ ALONE: Mapping[str, str] = {
     "noise_std": "is of one objective; bring the standard errors of each result instead (std_errors)",
     "tolerance": "cannot go with several objectives, which have no gap; use a budget",
     "stop": "cannot go with several objectives yet, as there is no best result; use a budget",
-    "prior": "cannot go with several objectives yet, which have a front and no single optimum; leave it out",
     "baseline": "cannot go with several objectives yet, which have a front and no single best point; leave it out",
     "transfer_from": "cannot go with several objectives yet; leave it out",
     "early_stopping": "cannot go with several objectives yet, as reports have a value alone; keep one of the two",

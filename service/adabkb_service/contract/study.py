@@ -278,7 +278,7 @@ class StudyDefinition(Body):
         if prior and parameters is not None and algorithm is not None:
             if not isinstance(algorithm, AutoProfile):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
-            check_prior(prior, parameters)
+            check_prior(prior, parameters, was_edited=cls.may_be_edited)
         return prior
 
     @field_validator("baseline")

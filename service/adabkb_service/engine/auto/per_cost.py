@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import lbfgs
+from adabkb_service.engine.auto.prior_weighted import Single
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Single
 from adabkb_service.engine.auto.warp import Warp
 
 Array = NDArray[np.float64]
