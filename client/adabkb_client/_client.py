@@ -190,8 +190,9 @@ class Client:
         Args:
             id: its name.
             direction: as in ``create_study``.
-            settings: as in ``create_study``, but what does not go with edits of the space: a ``prior``,
-                ``transfer_from``, ``constraints``, ``mixtures``, and rules of early stopping that compare trials.
+            settings: as in ``create_study``, but what does not go with edits of the space: ``transfer_from``,
+                ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
+                only parameters that the first trial asks for.
         """
         return DefinedByRun(self._transport, id, direction, settings)
 

@@ -95,11 +95,6 @@ def domain_of(
     if not found.axes:
         raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
     conditions = _conditions(declared, origin, found.parameters, choices)
-    if constraints and conditions:
-        raise ValueError(
-            f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
-            "function return a poor value where the other does not hold"
-        )
     if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
         raise ValueError(
             f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave "
@@ -207,9 +202,8 @@ def _is_value(choice: Any) -> bool:
 def _check(constraints: Sequence[str], domain: Domain) -> None:
     if isinstance(constraints, str):
         raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
-    known = [each for each in domain.space.parameters if each.name not in domain.indexed]
     objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
-    for index, sentence in problems(constraints, known, domain.space.mixtures).items():
+    for index, sentence in problems(constraints, domain.space, domain.indexed).items():
         raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
 
 

@@ -19,6 +19,7 @@ from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import LONGEST
 from adabkb_service.engine.feasibility import incompatible, problems
+from adabkb_service.engine.space import Space
 from tests.api.conftest import DEFINITION
 from tests.engine.numbers import Bounds, Numbers
 from tests.servers import server_on
@@ -58,7 +59,7 @@ def test_twenty_long_constraints_take_a_bounded_time_of_a_processor(texts: list[
     """They took 12 to 28 seconds; now it is 1.5 to 3."""
     assert max(map(len, texts)) <= LONGEST
     before = time.thread_time()
-    assert problems(texts, WIDE)
+    assert problems(texts, Space(tuple(WIDE)))
     assert time.thread_time() - before < 10
 
 
@@ -124,7 +125,7 @@ TEXTS = st.one_of(
 @given(TEXTS)
 def test_any_text_is_read_or_refused_with_a_column(text: str) -> None:
     """Python warns of some of them, such as ``1or 2``."""
-    found = incompatible([text.strip()], [ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0)])
+    found = incompatible([text.strip()], Space((ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0))))
     assert not found or re.match(r"column \d+: \S|names no parameter that varies", found[0])
 
 
@@ -145,7 +146,7 @@ def test_any_text_is_read_or_refused_with_a_column(text: str) -> None:
 )
 def test_deep_and_long_texts_are_read_or_refused(text: str) -> None:
     assert len(text) <= LONGEST
-    found = incompatible([text], [ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0)])
+    found = incompatible([text], Space((ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0))))
     assert not found or found[0].startswith("column ")
 
 
@@ -157,7 +158,7 @@ def test_twenty_long_constraints_on_choices_take_a_bounded_time_of_a_processor()
     ]
     assert max(map(len, texts)) <= LONGEST
     before = time.thread_time()
-    problems(texts, [*choices, *WIDE[:20]])
+    problems(texts, Space((*choices, *WIDE[:20])))
     assert time.thread_time() - before < 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,6 +17,8 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
 from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.sensitivity import sensitivity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
@@ -93,6 +96,49 @@ def test_points_sizes_and_slices_are_those_of_all_combinations(space: Space, dat
     assert within.size == len(within.points) == sum(fixed.items() <= point.items() for point in everything)
 
 
+TEXTS = ["x0 + x1 <= 2", "x1 != 1", "x0 == 0 or x1 > 0", "not (x1 == 0 and x0 < 2)", "x0 * x1 < 3 and x0 != 1"]
+
+
+@given(finite_spaces(), st.sets(st.sampled_from(TEXTS), min_size=1, max_size=3), st.data())
+def test_a_constraint_applies_where_all_parameters_that_it_names_are_active(
+    space: Space, texts: set[str], data: st.DataObject
+) -> None:
+    """Points are those that satisfy the texts by Python's own ``eval``, as far as they apply; no box that holds one is
+    excluded, and none is covered by nothing."""
+    space = replace(space, constraints=tuple(map(Constraint, sorted(texts))))
+    allowed = [
+        point
+        for point in patterns(space)
+        if all(eval(text, {}, point) for text in texts if all(name in point for name in Constraint(text).names))
+    ]
+    whole = Slice(space, {})
+    assert whole.feasible is not None
+    assert sorted(str(space.decode(point)) for point in whole.points) == sorted(map(str, allowed))
+    assert [point for point in patterns(space) if space.admits(point)] == allowed
+    if not allowed:
+        assert not len(whole.feasible.anchors)
+        return
+    positions = np.array([space.encode(point) for point in allowed])
+    assert whole.feasible.mask(positions).all()
+    corner = space.encode(data.draw(st.sampled_from(allowed)))
+    boxes = np.minimum(positions, corner), np.maximum(positions, corner)
+    assert whole.feasible.may_hold(*boxes).all()
+    lows, highs, _ = whole.feasible.cover
+    inside = (lows[None] <= positions[:, None] + 1e-12) & (positions[:, None] <= highs[None] + 1e-12)
+    assert np.any(inside.all(axis=2), axis=1).all()
+
+
+def test_constraints_of_branches_that_exclude_each_other_are_refused_and_others_are_checked_together() -> None:
+    branches = Space(
+        (ChoiceAxis("kind", ("a", "b")), FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0)),
+        conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))),
+    )
+    assert problems(["x + y <= 1"], branches)[0].startswith("never applies: no point has all its parameters")
+    assert problems(["x >= 2"], branches) == {}, "the other branch is left"
+    assert list(problems(["x >= 2", "y <= 0.5", "y >= 0.6"], branches)) == [0, 1, 2]
+    assert list(problems(["x >= 2", "kind == 'a'", "y <= 0.5"], branches)) == [0, 1]
+
+
 @given(st.lists(st.floats(0, 1), min_size=7, max_size=7))
 def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> None:
     point = NESTED.decode(u)
@@ -106,7 +152,7 @@ def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "problems"),
+    ("changes", "messages"),
     [
         ({"optimizer": "adam"}, {"momentum": "is only active if optimizer is 'sgd', and it is 'adam'"}),
         ({"nesterov": True}, {"delay": "is missing, and active at this point"}),
@@ -118,12 +164,12 @@ def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> 
     ],
 )
 def test_what_is_wrong_with_a_point_is_said_once_and_where_it_is(
-    changes: dict[str, Value], problems: dict[str, str]
+    changes: dict[str, Value], messages: dict[str, str]
 ) -> None:
     point = {"lr": 0.1, "optimizer": "sgd", "momentum": 0.9, "nesterov": False, "layers": 2, "width": 16}
     found = NESTED.problems({**point, **changes})
-    assert list(found) == list(problems)
-    assert all(found[name].startswith(problem) for name, problem in problems.items())
+    assert list(found) == list(messages)
+    assert all(found[name].startswith(message) for name, message in messages.items())
     assert NESTED.problems(point) == {}
     assert NESTED.problems({"momentum": 0.5}, partial=True) == {
         "momentum": "is only active if optimizer is 'sgd'; give optimizer, too"

@@ -271,14 +271,14 @@ def test_finite_spaces_are_counted_exactly() -> None:
 
 
 def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_points() -> None:
-    axes = unit_space(3).axes
-    assert problems(["x0 + x1 <= 1", "x2 <= 0.5"], axes) == {}
-    proved = problems(["x2 <= 0.5", "x0 + x1 >= 1.5", "x0 <= 0.4", "x1 <= 0.9"], axes)
+    space = unit_space(3)
+    assert problems(["x0 + x1 <= 1", "x2 <= 0.5"], space) == {}
+    proved = problems(["x2 <= 0.5", "x0 + x1 >= 1.5", "x0 <= 0.4", "x1 <= 0.9"], space)
     assert set(proved) == {1, 2}
     assert proved[1].startswith("no point satisfies the constraints 1, 2 together; relax one of them")
-    assert problems(["x0 >= 2"], axes)[0].startswith("no point satisfies this constraint; relax it")
-    assert problems(["1 <= x0 + x1 <= 1"], axes) == {}, "the boxes of the cover have corners there"
-    unproved = problems(["0.777 <= x0 + x1 + x2 <= 0.777", "x0 >= 0.1"], axes)
+    assert problems(["x0 >= 2"], space)[0].startswith("no point satisfies this constraint; relax it")
+    assert problems(["1 <= x0 + x1 <= 1"], space) == {}, "the boxes of the cover have corners there"
+    unproved = problems(["0.777 <= x0 + x1 + x2 <= 0.777", "x0 >= 0.1"], space)
     assert list(unproved) == [0]
     assert unproved[0].startswith("no point is found among 65,536 that satisfies this constraint")
 
@@ -331,7 +331,7 @@ def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_point
     ],
 )
 def test_a_constraint_fits_the_parameters_of_the_space(text: str, sentence: str) -> None:
-    assert problems(["layers <= 12", text], EVERY_KIND.parameters)[1].startswith(sentence)
+    assert problems(["layers <= 12", text], Space(EVERY_KIND.parameters))[1].startswith(sentence)
 
 
 def test_a_slice_has_the_feasible_points_with_its_values() -> None:

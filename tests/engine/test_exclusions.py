@@ -96,7 +96,7 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
     assert (whole.feasible.may_hold(every, every) | ~holds).all()
     within = Slice(whole.space, {"catalyst": "PPh3", "n": 2})
     assert within.size == sum(point["catalyst"] == "PPh3" and point["n"] == 2 for point in expected)
-    assert (len(expected) == 0) == bool(problems([f"({text}) and n >= 1"], FINITE))
+    assert (len(expected) == 0) == bool(problems([f"({text}) and n >= 1"], Space(FINITE)))
 
 
 @settings(max_examples=150, deadline=None)
@@ -157,22 +157,22 @@ ONE_LEFT = [f"c{k} == 'd'" for k in range(5)] + ["c5 not in ['a', 'b', 'e', 'f']
 
 def test_one_combination_of_thousands_is_found_and_none_is_proved() -> None:
     """One of 15,625 combinations, for a quarter of the range of a real number."""
-    assert problems(ONE_LEFT, MANY) == {}
+    assert problems(ONE_LEFT, Space(MANY)) == {}
     feasible = Slice(Space(MANY, tuple(map(Constraint, ONE_LEFT))), {}).feasible
     assert feasible is not None
     found = feasible.sample((1, 1), 100)
     assert feasible.mask(found).all()
     assert np.ptp(found[:, 6]) > 0.2
-    contradiction = problems([*ONE_LEFT, "not (c2 == 'd' and x < 0.5)"], MANY)
+    contradiction = problems([*ONE_LEFT, "not (c2 == 'd' and x < 0.5)"], Space(MANY))
     assert set(contradiction) == {2, 5, 6}
     assert contradiction[2].startswith("no point satisfies the constraints 2, 5, 6 together")
 
 
 def test_log_integers_are_cut_between_values() -> None:
     """Without cuts there, nothing would be proved of an integer on a log scale beside a real number."""
-    axes = (IntAxis("n", 1, 300, "log"), FloatAxis("x", 0.0, 1.0))
-    assert problems(["n in [7, 8]", "n == 8 and x > 0.5"], axes) == {}
-    assert problems(["n in [7, 8]", "n not in [7, 8] or x > 2"], axes)[0].startswith("no point satisfies")
+    space = Space((IntAxis("n", 1, 300, "log"), FloatAxis("x", 0.0, 1.0)))
+    assert problems(["n in [7, 8]", "n == 8 and x > 0.5"], space) == {}
+    assert problems(["n in [7, 8]", "n not in [7, 8] or x > 2"], space)[0].startswith("no point satisfies")
 
 
 def test_slack_is_the_distance_in_what_choices_leave() -> None:

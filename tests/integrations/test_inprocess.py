@@ -163,6 +163,24 @@ def test_every_trial_satisfies_the_constraints() -> None:
     assert found.value < -1.95
 
 
+def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
+    """Also where objects decide which parameters there are."""
+    functions: list[Any] = [np.sin, np.cos]
+    space: dict[str, Parameter] = {
+        "f": Categorical(functions),
+        "x": Float(0, 1, when={"f": functions[:1]}),
+        "n": Int(1, 9, when={"f": functions[:1]}),
+    }
+
+    def loss(f: Any, x: float = 0.0, n: int = 0) -> float:
+        assert x * n <= 2
+        return float(f(0.0)) - x * n
+
+    found = minimize(loss, space, 15, seed=1, constraints=["x * n <= 2"], max_failures=1, progress=False)
+    assert found.value is not None
+    assert found.value < -1.99
+
+
 def test_every_trial_satisfies_constraints_on_choices() -> None:
     """Which are known by themselves, also if they are tuples; objects are named by the refusal."""
     space: dict[str, Parameter] = {
@@ -229,8 +247,11 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
             "space['y']: when['n'][0] is 5, outside [1, 3]; list values that",
         ),
         (
-            {"space": {**PAIR, "y": Bool(when={"k": ["a"]})}, "constraints": ["n <= 2"]},
-            "constraints cannot go together with conditions (when) in space yet",
+            {
+                "space": {**PAIR, "y": Float(0, 1, when={"k": ["a"]}), "z": Float(0, 1, when={"k": ["b"]})},
+                "constraints": ["y + z <= 1"],
+            },
+            "constraints[0], 'y + z <= 1': never applies: no point has all its parameters (y, z)",
         ),
         (
             {"space": {**PAIR, "x": Float(0, 1, when={"k": ["a"]})}, "function": without_defaults},

@@ -42,7 +42,9 @@ FEATURES: dict[str, dict[str, Any]] = {
     "context": {},
     "conditions": {},
     "baseline": {"baseline": {"speed": 3, "glue": "slow"}},
-    "constraints": {"constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)']},
+    "constraints": {
+        "constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)', "count + speed <= 11"]
+    },
     "bounds": {"metrics": [METRIC], "outcome_constraints": [{"metric": METRIC, "upper": 6}]},
     "objectives": {"objectives": OBJECTIVES, "direction": None},
     "patience": {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
@@ -57,6 +59,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "stop": {"stop": {"no_gain_for": 50}},
     "fixed": {},
     "edited": {},
+    "older": {"transfer_from": ["old"]},
     "catalogue": {},
 }
 """Fields of a definition, by what they are about."""
@@ -64,10 +67,9 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("objectives", "median", "per cost", "stop"),
-        "constraints": ("conditions", "bounds", "objectives"),
-        "catalogue": ("conditions", "constraints", "mixtures", "baseline"),
-        "objectives": ("patience", "median", "prior", "cost", "per cost", "noise", "stop", "baseline"),
-        "bounds": ("patience", "median", "per cost"),
+        "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
+        "objectives": ("patience", "median", "noise", "stop", "baseline", "older"),
+        "bounds": ("patience", "median"),
         "cost": ("patience", "median"),
         "per cost": ("patience", "median"),
     }.items()
@@ -75,7 +77,7 @@ EXCLUDED: set[frozenset[str]] = {
 }
 """What does not go together."""
 SAME_FIELD = {frozenset(("patience", "median")), frozenset(("cost", "per cost")), frozenset(("bounds", "objectives"))}
-NOT_EDITED = {frozenset(("edited", "median")), frozenset(("edited", "prior"))}
+NOT_EDITED = {frozenset(("edited", "median")), frozenset(("edited", "older"))}
 """Which studies cannot be edited, which the tests of editing look at."""
 
 
@@ -127,6 +129,11 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
     database: Database, clock: ManualClock, running: Service, seed: int
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
+    if "older" in features:
+        create(running, definition(id="old", parameters=list(PLAIN.values())))
+        for angle in range(0, 360, 45):
+            point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
+            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point))
     create(running, made(features))
     context: dict[str, Any] | None = None
     for step in range(9):

@@ -16,6 +16,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import csv_rows, json_lines
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
+from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.predict import predict, recommendation
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
@@ -130,11 +131,15 @@ def test_a_point_with_an_inactive_parameter_or_without_an_active_one_is_refused_
 
 
 def test_fixed_values_must_make_each_other_active(running: Service, conditional: str) -> None:
-    with pytest.raises(Invalid, match="momentum"):
-        suggest(running, conditional, Ask(fixed={"momentum": 0.5}))
-    fixed = {"optimizer": "sgd", "momentum": 0.5}
+    """A parent is left out if it can only have one value."""
+    with pytest.raises(Invalid, match="is only active if layers is one of 2, 3; give layers, too"):
+        suggest(running, conditional, Ask(fixed={"width": 20}))
+    with pytest.raises(Invalid, match="is only active if optimizer is 'sgd', and it is 'adam'"):
+        suggest(running, conditional, Ask(fixed={"momentum": 0.5, "optimizer": "adam"}))
+    fixed = {"layers": 2, "width": 20, "momentum": 0.5}
     trials = suggest(running, conditional, Ask(3, fixed=fixed)).view.trials
-    assert all(fixed.items() <= trial.parameters.items() and is_right(trial.parameters) for trial in trials)
+    held = {"optimizer": "sgd", **fixed}
+    assert all(held.items() <= trial.parameters.items() and is_right(trial.parameters) for trial in trials)
 
 
 A = {"name": "a", "kind": "bool"}
@@ -177,9 +182,32 @@ def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], algorithm=SYSTEMS[system])
 
 
-def test_constraints_do_not_go_together_with_conditions_yet() -> None:
-    with pytest.raises(ValidationError, match="cannot go together with parameters that have conditions"):
-        definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], constraints=["x <= 0.5"])
+def test_a_constraint_applies_to_the_points_that_have_all_its_parameters(running: Service) -> None:
+    """The first is of some layers, the second of one branch, the third names a fixed parameter of another branch."""
+    constraints = ["lr * width <= 2", "momentum + lr <= 1", "lr >= eps * 1e6"]
+    create(running, definition(parameters=PARAMETERS, constraints=constraints))
+    observe(running, "s", Value(0.5, parameters={**SGD, "lr": 0.001}))
+    observe(running, "s", Value(0.6, parameters={**ADAM, "lr": 1.0}))
+    for point, number in (({**SGD, "lr": 0.15}, 0), ({**SGD, "momentum": 1.0}, 1), ({**ADAM, "lr": 0.001}, 2)):
+        with pytest.raises(Invalid, match=f"constraint {number}"):
+            observe(running, "s", Value(0.5, parameters=point))
+    for number in range(8):
+        fixed = {"optimizer": "sgd", "layers": 3} if number % 2 else None
+        (trial,) = suggest(running, "s", Ask(fixed=fixed)).view.trials
+        found: dict[str, Any] = dict(trial.parameters)
+        assert is_right(found)
+        assert found["lr"] * found.get("width", 0) <= 2
+        assert found["lr"] + found.get("momentum", 0) <= 1
+        assert found["lr"] >= found.get("eps", 0) * 1e6
+        observe(running, "s", Value(1 / (1 + number), trial.number))
+    with pytest.raises(Invalid, match="leaves no point that satisfies the study's constraint 1"):
+        suggest(running, "s", Ask(fixed={"optimizer": "sgd", "momentum": 1.0, "lr": 0.5}))
+    forbidden = Overview(running).forbidden("s", ["optimizer", "lr"])
+    along = analysis.slice_through(running, "s", ["optimizer", "lr"], None, {})
+    rates: list[Any] = list(along.axes[1].values)
+    width: Any = along.at.get("width", 0)
+    assert forbidden[len(rates) :] == [rate < 0.01 or rate * width > 2 for rate in rates]
+    assert 0 < sum(forbidden[: len(rates)]) < len(rates)
 
 
 def test_a_condition_on_a_fixed_parameter_or_on_every_value_always_holds() -> None:

@@ -19,6 +19,7 @@ from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Value, change, correct, observe, suggest
 
+BESIDE_COST = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", "direction": "minimize"}]
 PER_COST: dict[str, Any] = {"cost": "told", "per_cost": True, "budget": {"cost": 100.0}}
 
 
@@ -81,9 +82,9 @@ def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Servic
         ({"cost": "told", "algorithm": {"profile": "paper"}}, "cost", "needs the profile auto"),
         ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "early_stopping"),
         (
-            {"cost": "told", "per_cost": True, "outcome_constraints": [{"metric": "size", "upper": 1}]},
-            "per_cost",
-            "cannot go with outcome_constraints",
+            {"cost": "told", "direction": None, "objectives": BESIDE_COST},
+            "cost",
+            "cannot go with an objective of this name",
         ),
     ],
 )

@@ -143,12 +143,6 @@ def test_a_study_that_learns_from_an_older_one_keeps_its_own_constraints(running
     assert all(map(holds, points))
 
 
-def test_choices_do_not_go_with_conditions_either() -> None:
-    conditional = {**N, "when": {"catalyst": ["XPhos"]}}
-    with pytest.raises(ValidationError, match="cannot go together with parameters that have conditions"):
-        definition(parameters=[CATALYST, conditional], constraints=['catalyst != "PPh3"'])
-
-
 def test_a_choice_that_a_new_study_does_not_have_is_refused() -> None:
     with pytest.raises(ValidationError, match="column 13: 'xphos' is not a value of 'catalyst'; did you mean 'XPhos'"):
         constrained(constraints=["catalyst == 'xphos'"])

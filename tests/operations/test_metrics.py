@@ -201,7 +201,6 @@ def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> 
         ({"outcome_constraints": [{"metric": "m"}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "lower": 2, "upper": 1}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "upper": 1}, {"metric": "m", "lower": 0}]}, "outcome_constraints"),
-        ({"constraints": ["x <= 1"]}, "outcome_constraints"),
         ({"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}}, "metrics"),
     ],
 )
@@ -215,11 +214,11 @@ def test_definitions_that_cannot_be_are_refused(changes: dict[str, Any], where: 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"metrics": ["latency", "memory", "size"], "constraints": ["x * y <= 1", "x <= 1"]},
+        {**METRICS, "constraints": ["x * y <= 1", "x <= 1"]},
         {**METRICS, "parameters": CONDITIONAL},
     ],
 )
-def test_metrics_go_together_with_constraints_on_parameters_and_bounds_of_them_with_conditions(
+def test_bounds_of_metrics_go_together_with_constraints_on_parameters_and_with_conditions(
     database: Database, clock: ManualClock, running: Service, changes: dict[str, Any]
 ) -> None:
     create(running, definition(**changes))

@@ -169,11 +169,8 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
     [
         *(({"algorithm": SYSTEMS[name]}, "algorithm") for name in ("paper", "gp-threds")),
         ({"direction": "minimize"}, "direction"),
-        ({"constraints": ["x + y <= 1"]}, "constraints"),
         ({"noise_std": 0.1}, "noise_std"),
         ({"tolerance": 0.1}, "tolerance"),
-        ({"prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior"),
-        ({"cost": "told"}, "cost"),
         ({"stop": {"no_gain_for": 5}}, "stop"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9}}, "early_stopping"),
         ({"metrics": ["error"]}, "metrics"),

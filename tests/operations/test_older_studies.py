@@ -207,7 +207,6 @@ def test_the_space_of_a_study_with_older_ones_is_not_edited(running: Service) ->
     [
         ({"transfer_from": ["a", "a"]}, "has 'a' twice"),
         ({"transfer_from": list("abcdef")}, "at most 5 items"),
-        ({"transfer_from": ["a"], "prior": {"x": {"around": 0.1, "width": 0.1}}}, "cannot go with a prior yet"),
         *[
             ({"transfer_from": ["a"], "algorithm": algorithm}, "the profile auto can use it")
             for name, algorithm in SYSTEMS.items()

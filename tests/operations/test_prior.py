@@ -63,10 +63,28 @@ def test_a_study_without_a_prior_has_no_such_field_and_one_with_another_prior_is
         create(running, definition(prior={"x": {"around": 0.2, "width": 0.1}}))
 
 
-def test_the_space_of_a_study_with_a_prior_is_not_edited(running: Service) -> None:
-    create(running, definition(prior={"x": {"around": 0.1, "width": 0.1}}))
-    with pytest.raises(Invalid, match="cannot be edited with a prior"):
-        change(running, "s", {"parameters": [{"name": "x", "kind": "float", "low": -2, "high": 2}]})
+def test_an_edit_keeps_the_prior_where_it_is_in_the_units_of_the_parameter(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """The first point after the edit is that of a study that had the wider space from the beginning; a choice may be
+    removed with its weight, and a bound may not pass the place that is thought best."""
+    kind = {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]}
+    prior = {"x": {"around": 0.1, "width": 0.1}, "kind": {"weights": {"a": 2, "b": 9}}}
+    x = {"name": "x", "kind": "float", "low": -1, "high": 2}
+    wide, fewer = {**x, "low": -50, "high": 50}, {**kind, "choices": ["a", "c"]}
+    create(running, definition(parameters=[x, kind], prior=prior))
+    with pytest.raises(Invalid, match=r"prior\.x\.around, which is 0.1, outside"):
+        change(running, "s", {"parameters": [{**x, "low": 0.5}]})
+    change(running, "s", {"parameters": [wide, fewer]})
+    create(running, definition(id="wide", parameters=[wide, fewer], prior={**prior, "kind": {"weights": {"a": 2}}}))
+    for number in range(4):
+        served = running if number % 2 else Service(database, clock=clock)
+        (edited,), (other,) = (suggest(served, study, Ask()).view.trials for study in ("s", "wide"))
+        assert edited.parameters == other.parameters
+        assert number != 0 or (abs(edited.parameters["x"] - 0.1) < 0.2 and edited.parameters["kind"] == "a")
+        for study, trial in (("s", edited), ("wide", other)):
+            observe(served, study, Value(abs(trial.parameters["x"] - 0.2), trial.number))
+    assert replay(running, "s").diverged == []
 
 
 @pytest.mark.parametrize(

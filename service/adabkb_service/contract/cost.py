@@ -19,7 +19,7 @@ HIGHEST_COST = 1e30
 NEEDS_COST = 'needs cost, too: "told", each result brings it, or "measured", the seconds of its attempt'
 NEEDS_AUTO = "needs the profile auto: the other systems model the value alone"
 WITH_STOPPING = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
-WITH_BOUNDS = "cannot go with outcome_constraints yet; leave per_cost out, and give the budget of cost alone"
+IS_OBJECTIVE = "cannot go with an objective of this name; give the objective another name"
 
 
 class CostBudget(Body):
@@ -57,8 +57,8 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
         return "cost", NEEDS_AUTO
     if definition["early_stopping"] is not None:
         return "cost", WITH_STOPPING
-    if definition["per_cost"] and definition["outcome_constraints"]:
-        return "per_cost", WITH_BOUNDS
+    if any(each.metric == COST for each in definition["objectives"]):
+        return "cost", IS_OBJECTIVE
     return None
 
 

@@ -17,16 +17,11 @@ Direction = Literal["minimize", "maximize"]
 
 ALONE: Mapping[str, str] = {
     "direction": "is told by each objective; leave it out here",
-    "constraints": "cannot go with several objectives yet; measure what they compare as a metric and bound it "
-    "(outcome_constraints), or keep one objective",
     "noise_std": "is of one objective; bring the standard errors of each result instead (std_errors)",
     "tolerance": "cannot go with several objectives, which have no gap; use a budget",
     "stop": "cannot go with several objectives yet, as there is no best result; use a budget",
-    "prior": "cannot go with several objectives yet, which have a front and no single optimum; leave it out",
     "baseline": "cannot go with several objectives yet, which have a front and no single best point; leave it out",
     "transfer_from": "cannot go with several objectives yet; leave it out",
-    "cost": "cannot go with several objectives yet; record it as a metric",
-    "per_cost": "cannot go with several objectives yet; leave it out",
     "early_stopping": "cannot go with several objectives yet, as reports have a value alone; keep one of the two",
 }
 """Fields of a study that are of no use with several objectives, and why."""

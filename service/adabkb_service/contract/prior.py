@@ -67,15 +67,20 @@ Beliefs = Annotated[dict[str, Belief], Field(max_length=MOST_PARAMETERS), SPARIN
 """By the names of parameters."""
 
 
-def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> None:
+def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], *, was_edited: bool = False) -> None:
     """Check that beliefs are about parameters of the study, of their kinds and within their bounds.
+
+    Args:
+        beliefs: by parameter.
+        parameters: of the study.
+        was_edited: whether these may have lost choices that have weights.
 
     Raises:
         ValidationError: they are not; one error per fault.
     """
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("prior", "{what}", {"what": what}), "loc": place, "input": None}
-        for place, what in _faults(beliefs, {parameter.name: parameter for parameter in parameters})
+        for place, what in _faults(beliefs, {parameter.name: parameter for parameter in parameters}, was_edited)
     ]
     if found:
         raise ValidationError.from_exception_data("prior", found)
@@ -102,7 +107,7 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
     return Prior(tuple(around), tuple(weighted))
 
 
-def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter]) -> Iterator[Fault]:
+def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter], was_edited: bool) -> Iterator[Fault]:
     for name, belief in beliefs.items():
         parameter = parameters.get(name)
         match parameter:
@@ -122,7 +127,7 @@ def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter]) 
             case _:
                 axis = parameter.axis()
                 assert isinstance(axis, ChoiceAxis)
-                yield from _faults_of_choice(name, belief, axis)
+                yield from _faults_of_choice(name, belief, axis, was_edited)
 
 
 def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | IntParameter) -> Iterator[Fault]:
@@ -140,7 +145,7 @@ def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | Int
         yield (name, spread), f"is too narrow; it must be at least {NARROWEST} of the range"
 
 
-def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis) -> Iterator[Fault]:
+def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[Fault]:
     for field in ("around", "width", "factor"):
         if getattr(belief, field) is not MISSING:
             yield (name, field), "is not for choices; give weights"
@@ -149,7 +154,7 @@ def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis) -> Iterator[F
         return
     texts = Counter(map(_text, axis.choices))
     for text in belief.weights:
-        if texts[text] != 1:
+        if texts[text] > 1 or not (texts[text] or was_edited):
             known = listed(map(brief, texts.elements()), axis.count)
             found = "is not a choice" if text not in texts else "is the text of two choices"
             yield (name, "weights", text), f"{found} of this parameter (known: {known})"

@@ -77,12 +77,7 @@ NEEDS_AUTO = (
     "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
     "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
 )
-CANNOT_COMBINE = (
-    "cannot go together with parameters that have conditions (when) yet; keep one of the two, and let the evaluation "
-    "fail where the other does not hold"
-)
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
-CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
 CANNOT_DOUBT = "needs the profile auto: the other systems take every result as it is; leave it out"
 CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
 
@@ -226,10 +221,7 @@ class StudyDefinition(Body):
             if not algorithm.takes_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
             check_goes_with_catalogue("constraints", constraints, parameters)
-            if any(parameter.when for parameter in parameters):
-                raise PydanticCustomError("constraints", CANNOT_COMBINE)
-            axes = [parameter.axis() for parameter in parameters]
-            check_constraints(constraints, axes, has_all_values=not cls.may_be_edited)
+            check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
         return constraints
 
     @field_validator("mixtures")
@@ -275,9 +267,6 @@ class StudyDefinition(Body):
         algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto: the other systems model the value alone")
-        is_constrained = bool(given) and info.field_name == "outcome_constraints"
-        if is_constrained and info.data.get("constraints"):
-            raise PydanticCustomError("metrics", CANNOT_BOUND)
         if given and info.data.get("early_stopping") is not None:
             raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
@@ -289,7 +278,7 @@ class StudyDefinition(Body):
         if prior and parameters is not None and algorithm is not None:
             if not isinstance(algorithm, AutoProfile):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
-            check_prior(prior, parameters)
+            check_prior(prior, parameters, was_edited=cls.may_be_edited)
         return prior
 
     @field_validator("baseline")

@@ -21,7 +21,6 @@ MOST_POINTS = 100
 MOST_NUMBERS = 5000
 """Coordinates of a snapshot."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
-WITH_PRIOR = "cannot go with a prior yet; give one of the two"
 TWICE = "has {study} twice; name each study once"
 
 OlderStudies = Annotated[
@@ -82,8 +81,6 @@ def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> Non
         raise PydanticCustomError("duplicate", TWICE, {"study": repr(twice)})
     if not isinstance(definition.get("algorithm"), AutoProfile | None):
         raise PydanticCustomError("transfer", NEEDS_AUTO)
-    if definition.get("prior"):
-        raise PydanticCustomError("transfer", WITH_PRIOR)
 
 
 def snapshots_of(created: Mapping[str, Any]) -> list[Snapshot]:

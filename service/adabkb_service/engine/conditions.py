@@ -192,6 +192,18 @@ class Activity:
                     together[ancestor] = together.get(ancestor, allowed) & allowed
         return together
 
+    def values_for(self, names: Iterable[str]) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+        """Each ancestor of some parameters, with its values for which all of these are active. Without any value they
+        are never active together."""
+        together: dict[str, frozenset[int]] = {}
+        for name in names:
+            for ancestor, allowed in self.needs.get(name, {}).items():
+                together[ancestor] = together.get(ancestor, allowed) & allowed
+        return tuple(
+            (name, tuple(self.by_name[name].value(index) for index in sorted(allowed)))
+            for name, allowed in together.items()
+        )
+
     def fold(
         self,
         fixed: Mapping[int, int],

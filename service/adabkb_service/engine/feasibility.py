@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
@@ -13,7 +13,6 @@ from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.feasible import TRIED, Feasible
 from adabkb_service.engine.magnitudes import is_numeric
 from adabkb_service.engine.memberships import incompatibility, without_numbers
-from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
@@ -23,32 +22,33 @@ CONFLICT_WORK = 200_000_000
 minimal."""
 
 
-def problems(
-    texts: Sequence[str], parameters: Iterable[Axis | Fixed], mixtures: tuple[Mixture, ...] = ()
-) -> dict[int, str]:
+def problems(texts: Sequence[str], space: Space, unnamed: Collection[str] = ()) -> dict[int, str]:
     """The errors in constraints, by index; empty if a feasible point is found.
 
     Errors in single constraints come first. Without any, if no feasible point is found, all constraints of a minimal
     conflicting set are reported: without any one of them there are feasible points.
+
+    Args:
+        texts: of the constraints.
+        space: the space without them.
+        unnamed: parameters that no constraint can name.
     """
-    known = tuple(parameters)
-    space = Space(known, tuple(map(Constraint, texts)), mixtures=mixtures)
-    return incompatible(texts, known) or exclusions(space)
+    return incompatible(texts, space, unnamed) or exclusions(replace(space, constraints=tuple(map(Constraint, texts))))
 
 
 def incompatible(
-    texts: Sequence[str], parameters: Iterable[Axis | Fixed], *, has_all_values: bool = True
+    texts: Sequence[str], space: Space, unnamed: Collection[str] = (), *, was_edited: bool = False
 ) -> dict[int, str]:
     """The errors in each constraint by itself, by index.
 
     Args:
         texts: of the constraints.
-        parameters: of the space.
-        has_all_values: whether the parameters must have all the values that constraints name; an edited space may have
-            lost some.
+        space: the space without them.
+        unnamed: parameters that no constraint can name.
+        was_edited: whether the space may have lost values that constraints name.
     """
-    by_name = {each.name: each for each in parameters}
-    found = ((index, _problem(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
+    by_name = {each.name: each for each in space.parameters if each.name not in unnamed}
+    found = ((index, _problem(Constraint(text), by_name, space, was_edited)) for index, text in enumerate(texts))
     return {index: problem for index, problem in found if problem}
 
 
@@ -91,7 +91,7 @@ def _only(feasible: Feasible, indices: list[int]) -> Feasible:
     return replace(feasible, space=replace(feasible.space, constraints=constraints))
 
 
-def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
+def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], space: Space, was_edited: bool) -> str | None:
     """The error in a constraint by itself; None if it is valid."""
     try:
         for name, column in sorted(constraint.numbers.items(), key=itemgetter(1)):
@@ -103,13 +103,16 @@ def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_
             if each.name not in known:
                 swapped = next((value for value in each.values if isinstance(value, str) and value in known), None)
                 raise ConstraintError(constraint.column(each.offset), _unknown(each.name, known, swapped))
-            if found := incompatibility(known[each.name], each, has_all_values=has_all_values):
+            if found := incompatibility(known[each.name], each, has_all_values=not was_edited):
                 offset, sentence = found
                 raise ConstraintError(constraint.column(offset), sentence)
     except ConstraintError as error:
         return str(error)
     if all(isinstance(known[name], Fixed) for name in constraint.names):
         return "names no parameter that varies"
+    if not was_edited and not all(values for _, values in space.activity.values_for(constraint.names)):
+        named = listed(map(brief, sorted(constraint.names)), len(constraint.names))
+        return f"never applies: no point has all its parameters ({named}); leave it out, or change their conditions"
     return None
 
 

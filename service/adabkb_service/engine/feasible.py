@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import ChoiceAxis, DiscreteAxis, FloatAxis, Value
-from adabkb_service.engine.candidates import product
+from adabkb_service.engine.candidates import distinct, product
 from adabkb_service.engine.columns import AxisColumn, AxisExtent, axis_of_one
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.cover import NARROWEST, Cover, cover
@@ -86,7 +86,7 @@ class Feasible:
         """(k,) whether positions (k, d) satisfy the constraints, up to rounding."""
         columns = self._columns(positions)
         found = np.ones(len(positions), dtype=np.bool_)
-        for constraint in self.space.constraints:
+        for constraint in self._constraints:
             found &= constraint.hold_at(columns)
         for mixture in self.mixtures:
             found &= mixture.holds(positions)
@@ -104,7 +104,7 @@ class Feasible:
         """(k,) whether boxes with these corners, (k, d) each, may contain feasible points; False is a proof."""
         extents = self._extents(lows, highs)
         found = np.ones(len(lows), dtype=np.bool_)
-        for constraint in self.space.constraints:
+        for constraint in self._constraints:
             found &= constraint.may_hold(extents)
         for mixture in self.mixtures:
             found &= mixture.may_hold(lows, highs)
@@ -158,6 +158,8 @@ class Feasible:
             else:
                 listed.append(np.array([coordinate]))
         points = product(listed)
+        if self.space.activity.conditional:  # many differ in inactive parameters only
+            points = distinct(self.space.with_inactive_at_rest(points))
         most = min(EXACTLY, self._most_exactly)
         if len(points) > most:
             points = points[self.mask(points)]
@@ -324,7 +326,8 @@ class Feasible:
     @cached_property
     def _compared_with_values(self) -> list[tuple[DiscreteAxis, int]]:
         """The axes that constraints compare with values, and their indices. They are cut between values."""
-        names = {each.name for constraint in self.space.constraints for each in constraint.memberships}
+        names = {each.name for constraint in self._constraints for each in constraint.memberships}
+        names |= {name for constraint in self._constraints for name, _ in constraint.where}
         axes = ((axis, k) for k, axis in enumerate(self.space.axes) if axis.name in names)
         return [(axis, k) for axis, k in axes if not isinstance(axis, FloatAxis)]
 
@@ -333,7 +336,7 @@ class Feasible:
         feasible."""
         extents = self._extents(lows, highs)
         may, surely = np.ones((2, len(lows)), dtype=np.bool_)
-        for constraint in self.space.constraints:
+        for constraint in self._constraints:
             one_may, one_surely = constraint.compared(extents)
             may &= one_may
             surely &= one_surely
@@ -360,12 +363,17 @@ class Feasible:
     @cached_property
     def _of_numbers(self) -> list[Constraint]:
         """The numeric constraints; the others have no slack."""
-        return [constraint for constraint in self.space.constraints if constraint.numbers]
+        return [constraint for constraint in self._constraints if constraint.numbers]
+
+    @property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        return self.space.conditional_constraints
 
     @cached_property
     def _named(self) -> dict[str, int]:
         """Axes named in constraints -> their index."""
-        named = {name for constraint in self.space.constraints for name in constraint.names}
+        named = {name for constraint in self._constraints for name in constraint.names}
+        named |= {name for constraint in self._constraints for name, _ in constraint.where}
         return {axis.name: k for k, axis in enumerate(self.space.axes) if axis.name in named}
 
     @cached_property

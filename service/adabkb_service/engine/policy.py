@@ -128,12 +128,12 @@ class Policy(ABC, Generic[C, S]):
             cells: as for ``restore``. Expanded cells stay expanded, since their children's points were handed out.
         """
 
-    def edited(self, state: S, space: Space, record: Record) -> Update[S]:
+    def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
         """The state after an edit of the space, which changes the positions of all results: the tree is rebuilt.
 
         Args:
             state: before the edit.
-            space: after the edit.
+            space, config: after the edit.
             record: the results that count in the new space, in log order.
 
         Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,13 @@ class Space:
         return Activity(self.axes, {name: each for name, each in needs.items() if each})
 
     @cached_property
+    def conditional_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints, each with where it applies: where all parameters that it names are active."""
+        if not self.activity.needs:
+            return self.constraints
+        return tuple(replace(each, where=self.activity.values_for(each.names)) for each in self.constraints)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """Names of all parameters."""
         return frozenset(each.name for each in self.parameters)
@@ -112,6 +119,12 @@ class Space:
         of a space that was never edited are in it."""
         return parameters
 
+    def filled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """A point in place of valid parameters of which some may be missing: these are in the middle of their ranges,
+        and inactive ones are left out."""
+        whole = {**self._named(self.activity.rest, self.names), **parameters}
+        return {name: value for name, value in whole.items() if self.is_active(name, whole)}
+
     def position(self, parameters: dict[str, Any]) -> Array | None:
         """The cube position, shape (d,), of a stored point; None if it lies outside this space."""
         point = self.present(parameters)
@@ -123,8 +136,13 @@ class Space:
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
     def violated(self, parameters: Mapping[str, Any]) -> list[int]:
-        """Indices of the constraints that a valid, complete point violates."""
-        return [index for index, each in enumerate(self.constraints) if not each.holds(parameters)]
+        """Indices of the constraints that a valid, complete point violates. A constraint that names an inactive
+        parameter does not apply."""
+        return [
+            index
+            for index, each in enumerate(self.constraints)
+            if self._applies(each, parameters) and not each.holds(parameters)
+        ]
 
     def with_inactive_at_rest(self, positions: Array) -> Array:
         """Positions (k, d) with the inactive axes at rest."""
@@ -189,6 +207,10 @@ class Space:
                 suggestion = "" if near is None else f"; did you mean {near}?"
                 found[name] = f"is not a parameter of this study{suggestion} (known: {known})"
         return found
+
+    def _applies(self, constraint: Constraint, parameters: Mapping[str, Any]) -> bool:
+        """Whether all parameters that a constraint names are active at a valid point."""
+        return not self.activity.needs or all(self.is_active(name, parameters) for name in constraint.names)
 
     def _named(self, u: Sequence[float] | Array, names: Collection[str]) -> dict[str, Value]:
         """The values of these parameters; for axes, those at position ``u`` of shape (d,)."""

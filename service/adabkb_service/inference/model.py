@@ -253,7 +253,7 @@ class Model:
         elif event.kind == "edited":
             self._edit(event)
             self.cells, self.unsaved, self.is_new_tree = {}, {}, True
-            update = self.policy.edited(self.state, self.dataset.space, self.dataset.record())
+            update = self.policy.edited(self.state, self.dataset.space, self.definition.config(), self.dataset.record())
         else:
             return
         self.state, self.prepared = update.state, False

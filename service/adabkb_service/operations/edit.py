@@ -37,10 +37,6 @@ COMPARES = (
     "cannot be edited with the early_stopping rule {rule}, which compares trials with those of the space as it was; "
     f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
 )
-HAS_PRIOR = (
-    f"cannot be edited with a prior, which is about the space as it was; {INSTEAD} (a study without a prior could be "
-    "edited)"
-)
 HAS_OLDER = (
     f"cannot be edited with transfer_from, as what was taken over is about the space as it was; {INSTEAD} (a study "
     "without transfer_from could be edited)"
@@ -168,8 +164,6 @@ def check_editable(definition: StoredDefinition) -> None:
         detail = NEEDS_AUTO
     elif rule is not None and rule.compares:
         detail = COMPARES.format(rule=rule.rule)
-    elif definition.prior:
-        detail = HAS_PRIOR
     elif definition.transfer_from:
         detail = HAS_OLDER
     if detail is not None:

@@ -168,7 +168,7 @@ class Overview:
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
         points = product(*(axis.values for axis in found.axes))
-        whole = [{**found.at, **dict(zip(names, point, strict=True))} for point in points]
+        whole = [space.filled({**found.at, **dict(zip(names, point, strict=True))}) for point in points]
         return [not space.admits(point) for point in with_shares_given_way(space, whole, names)]
 
     def timeline(self, study_id: str) -> list[answers.Trial]:

@@ -58,8 +58,8 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) ->
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """Fixed values, converted as by ``checked_point``, without parameters that never vary and with shares that follow
-    from the others.
+    """Fixed values, converted as by ``checked_point``, without parameters that never vary, and with the parents and the
+    shares that follow from the others.
 
     Args:
         space: of the study.
@@ -69,11 +69,17 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     Raises:
         Invalid: one error per parameter that is unknown, out of range or not made active by the others.
     """
+    fixed = {**_only_parents(space, fixed), **fixed}
     problems = space.problems(fixed, partial=True)
     if problems:
         raise _invalid(problems, pointer)
     found = {axis.name: canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
     return {**found, **_last_shares(space, found, pointer)}
+
+
+def _only_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Name -> value of each parent that has to have this value, so that the fixed parameters are active."""
+    return {name: values[0] for name, values in space.activity.values_for(fixed) if len(values) == 1}
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import islice
 
@@ -14,6 +15,7 @@ from adabkb_service.engine.auto.constrained import spread
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.tree import INFEASIBLE, box_of
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
+from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
@@ -43,6 +45,28 @@ CHOICES = Space(
     ),
 )
 """The integer has too many values to be listed."""
+BRANCHES = Space(
+    (
+        ChoiceAxis("model", ("net", "forest", "svm")),
+        FloatAxis("learning rate", 1e-3, 1.0, "log"),
+        IntAxis("epochs", 1, 100),
+        IntAxis("trees", 10, 1000, "log"),
+        FloatAxis("C", 0.0, 1.0),
+        FloatAxis("seconds", 0.0, 1.0),
+    ),
+    (
+        Constraint('"learning rate" * epochs <= 5'),
+        Constraint("trees <= 900 * (1 - seconds)"),
+        Constraint("C >= 2"),
+    ),
+    (
+        Condition("learning rate", "model", ("net",)),
+        Condition("epochs", "model", ("net",)),
+        Condition("trees", "model", ("forest",)),
+        Condition("C", "model", ("svm",)),
+    ),
+)
+"""The last branch has no feasible point."""
 
 
 def corner(u: Array) -> float:
@@ -68,11 +92,13 @@ def bowl(u: Array) -> float:
         pytest.param(THIN, corner, id="thin"),
         pytest.param(EVERY_KIND, corner, id="every kind"),
         pytest.param(CHOICES, corner, id="choices"),
+        pytest.param(BRANCHES, corner, id="branches"),
         pytest.param(DISK, flat, id="disk-restarts", marks=pytest.mark.long),
         pytest.param(SIMPLEX, flat, id="simplex-restarts", marks=pytest.mark.long),
         pytest.param(THIN, flat, id="thin-restarts", marks=pytest.mark.long),
         pytest.param(EVERY_KIND, flat, id="every kind-restarts", marks=pytest.mark.long),
         pytest.param(CHOICES, flat, id="choices-restarts", marks=pytest.mark.long),
+        pytest.param(BRANCHES, flat, id="branches-restarts", marks=pytest.mark.long),
     ],
 )
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
@@ -148,6 +174,31 @@ def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_
     assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
     assert restored.cells == lived.cells
     assert {lived.cells[key] for key in outside} == {"pruned"}
+
+
+def test_every_branch_with_feasible_points_is_tried_and_the_optimum_on_the_boundary_of_one_is_found() -> None:
+    """The network is best at learning rate * epochs = 5, the more epochs the better; the cells of the branch without
+    feasible points are closed, and a restored study goes on alike."""
+
+    def learned(u: Array) -> float:
+        point = BRANCHES.decode(u)
+        if point["model"] != "net":
+            return -1.0 - float(u[5])
+        dose = float(point["learning rate"]) * int(point["epochs"])  # type: ignore[arg-type]
+        return float(dose / 5.0 - (u[1] - 0.5) ** 2 - (u[5] - 0.3) ** 2)
+
+    lived = run(BRANCHES, learned, 30)
+    models = [BRANCHES.decode(point)["model"] for point in lived.points]
+    assert set(models[:5]) == {"net", "forest"}
+    best = max(1.0 - (math.log10(1000.0 * 5.0 / epochs) / 3.0 - 0.5) ** 2 for epochs in range(5, 101))
+    assert -1e-9 <= best - max(lived.values) < 1e-3
+    tree = lived.state.tree
+    assert len(np.flatnonzero(tree.axis == INFEASIBLE))
+    restored = lived.restored()
+    for _ in range(6):
+        lived.step(learned)
+        restored.step(learned)
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
 
 
 def test_the_gap_is_to_the_best_feasible_point() -> None:

@@ -13,8 +13,10 @@ from adabkb_service.engine.auto import objectives, pareto, restore
 from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.policy import Config, State, auto
 from adabkb_service.engine.auto.scalarised import Scalarised
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -29,8 +31,11 @@ def distances(u: Array) -> tuple[float, float]:
     return -float(((u - [0.1, 0.2]) ** 2).sum()), -float(((u - [0.9, 0.2]) ** 2).sum())
 
 
-def run(steps: int, *others: Metric, cells: dict[str, str] | None = None) -> tuple[State, Array]:
-    state, points = auto.start(unit_space(2), Config(objective=NEAR, metrics=(FAR, *others)), 1), []
+def run(
+    steps: int, *others: Metric, cells: dict[str, str] | None = None, constraints: tuple[Constraint, ...] = ()
+) -> tuple[State, Array]:
+    space = Space(unit_space(2).axes, constraints)
+    state, points = auto.start(space, Config(objective=NEAR, metrics=(FAR, *others)), 1), []
     for _ in range(steps):
         suggestion = auto.suggest(state, NONE)
         near, far = distances(suggestion.point)
@@ -81,6 +86,18 @@ def test_outcome_constraints_are_kept_beside_the_objectives() -> None:
     found = auto.front(state)
     assert kept[found.rows].all()
     assert (found.points[:, 0] <= 0.5).all()
+
+
+def test_the_front_under_constraints_is_found_and_no_point_violates_them() -> None:
+    """Points are above the line from (0, 0.6) to (1, 0.4): the front is on it, between the points nearest to the two
+    optima."""
+    line = Constraint("x1 + 0.2 * x0 >= 0.6")
+    state, points = run(30, LOW, constraints=(line,))
+    assert all(state.problem.space.admits(state.problem.space.decode(point)) for point in points)
+    values = np.array([distances(point) for point in points if point[0] <= 0.5])
+    along = np.linspace(0.1, 0.5, 200)
+    ideal = pareto.hypervolume(np.array([distances(np.array([x, 0.6 - 0.2 * x])) for x in along]), -np.ones(2))
+    assert pareto.hypervolume(values, -np.ones(2)) > 0.95 * ideal
 
 
 def test_parameters_can_be_held_fixed() -> None:

@@ -15,8 +15,10 @@ from adabkb_service.engine.auto.outcomes import Bounded, Constrained, IndexBound
 from adabkb_service.engine.auto.policy import Config, State, auto
 from adabkb_service.engine.auto.refine import UpperBound
 from adabkb_service.engine.auto.report import feasible_probability
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.record import Record, of
+from adabkb_service.engine.space import Space
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -43,12 +45,13 @@ class Study:
     """A study in the engine, and what a store would have kept of it."""
 
     metrics: tuple[Metric, ...]
+    space: Space = field(default_factory=lambda: unit_space(2))
     state: State = field(init=False)
     cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
     points: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.state = auto.start(unit_space(2), Config(metrics=self.metrics), 1)
+        self.state = auto.start(self.space, Config(metrics=self.metrics), 1)
 
     def measured(self, point: Array) -> list[Measured]:
         return [Measured(metric.sign * MEASURES[metric.name](point), 0.0) for metric in self.metrics]
@@ -89,6 +92,17 @@ def test_the_constrained_optimum_is_found_and_the_bound_is_kept_by_many(study: S
     best = max(hill(point) for point, kept in zip(study.points, study.feasible, strict=True) if kept)
     assert -0.18 >= best > -0.19
     assert sum(study.feasible) >= 10
+
+
+def test_the_optimum_under_a_constraint_and_a_bound_is_found_where_both_meet() -> None:
+    """At (0.3, 0.7), with -0.26: the bound alone leaves -0.18, and the constraint alone -0.25."""
+    space = Space(unit_space(2).axes, (Constraint("x0 <= 0.3"),))
+    found = Study((SUM,), space).run(30)
+    assert all(point[0] <= 0.3 for point in found.points)
+    assert -0.26 >= max(hill(point) for point, kept in zip(found.points, found.feasible, strict=True) if kept) > -0.27
+    gap = auto.report(found.state).gap
+    assert gap is not None
+    assert gap < 0.1
 
 
 def test_a_region_that_is_feasible_nowhere_else_is_found() -> None:

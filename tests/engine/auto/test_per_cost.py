@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
@@ -50,6 +51,8 @@ class Study:
     config: Config
     space: Space = field(default_factory=lambda: unit_space(2))
     objective: Callable[[Array], float] = hills
+    other: Callable[[Array], float] | None = None
+    """Of a metric before the cost."""
     cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
     points: list[Array] = field(default_factory=list)
 
@@ -60,7 +63,8 @@ class Study:
         for _ in range(steps):
             found = auto.suggest(self.state, NONE)
             value, cost = self.objective(found.point), Measured(price(found.point), 0.0)
-            update = auto.observe(found.state, found.point, value, 0.0, [cost])
+            other = [] if self.other is None else [Measured(self.other(found.point), 0.0)]
+            update = auto.observe(found.state, found.point, value, 0.0, [*other, cost])
             self.cells |= {**found.cells, **update.cells}
             self.points.append(found.point)
             self.state = update.state
@@ -107,6 +111,32 @@ def test_what_is_cheap_comes_first() -> None:
     """With the cost in view a run that explores spends less on as many evaluations."""
     plain, per_cost = (Study(Config(metrics=COST, per_cost=each), objective=flat).run(12) for each in (False, True))
     assert sum(map(price, per_cost.points)) < 0.75 * sum(map(price, plain.points))
+
+
+def height(u: Array) -> float:
+    return float(u[1])
+
+
+def test_with_several_objectives_the_gain_of_hypervolume_is_divided() -> None:
+    """And so what is cheap comes first."""
+    several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
+    study = Study(several, other=height).run(12)
+    view, positions = view_of(study.state), np.random.default_rng(0).random((30, 2))
+    assert isinstance(view.objective, Scalarised)
+    view = replace(view, objective=view.objective.towards(1, 12))
+    gain = view.objective.ucb(positions, 1.5)
+    assert (gain > 0).any()
+    assert view.ucb(positions, 1.5) == pytest.approx(np.where(gain > 0, gain / view.cost.relative(positions), gain))
+    plain = Study(replace(several, per_cost=False), other=height).run(12)
+    assert sum(map(price, study.points)) < 0.75 * sum(map(price, plain.points))
+
+
+def test_bounds_of_metrics_are_kept_by_suggestions_per_cost() -> None:
+    """The bound cuts through both hills, above whose tops it leaves the better half."""
+    study = Study(Config(metrics=(Metric("height", lower=0.45), *COST), per_cost=True), other=height).run(25)
+    kept = [point for point in study.points if height(point) >= 0.45]
+    assert len(kept) > 12
+    assert max(map(hills, kept)) > 0.99
 
 
 def test_a_study_is_restored_bit_for_bit() -> None:

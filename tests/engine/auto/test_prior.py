@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted, is_trusted
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted, best_quarter, is_trusted
 from adabkb_service.engine.auto.report import report
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Around, Prior, Weighted
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run
@@ -80,8 +82,54 @@ def test_whatever_the_prior_the_optimum_is_found(at: float) -> None:
 
 def test_results_decide_on_whether_the_prior_counts() -> None:
     good, misled = (run(unit_space(2), near(at), 8, config=Config(prior=CORNER)).state for at in (0.9, 0.1))
-    assert is_trusted(unit_space(2), CORNER, good.record)
-    assert not is_trusted(unit_space(2), CORNER, misled.record)
+    trusted, other = (
+        is_trusted(unit_space(2), CORNER, each.record.positions, best_quarter(each.record)) for each in (good, misled)
+    )
+    assert trusted
+    assert not other
+
+
+def of_both(prior: Prior | None, steps: int) -> list[Array]:
+    """The points of a study with two objectives, whose front is the way from (0.2, 0.2) to (0.6, 0.6)."""
+    config = Config(objective=Metric("one", goal=1.0), metrics=(Metric("other", goal=1.0),), prior=prior)
+    state, points = auto.start(unit_space(2), config, 1), []
+    for _ in range(steps):
+        found = auto.suggest(state, np.zeros((0, 2)))
+        measured = [Measured(near(0.6)(found.point), 0.0)]
+        state = auto.observe(found.state, found.point, near(0.2)(found.point), 0.0, measured).state
+        points.append(found.point)
+    return points
+
+
+def test_with_several_objectives_the_prior_says_where_the_front_is() -> None:
+    """The search begins there, does without it in the second step, and finds the front whether it is there or not."""
+    good, wrong = Prior((Around(0, 0.4, 0.05), Around(1, 0.4, 0.05)), ()), CORNER
+    for prior, middle in ((good, 0.4), (wrong, 0.9)):
+        points = of_both(prior, 24)
+        assert np.abs(points[0] - middle).max() < 0.05
+        assert np.abs(points[1] - middle).max() > 0.2
+        on_front = [point for point in points if abs(point[0] - point[1]) < 0.1 and 0.2 <= point.mean() <= 0.6]
+        assert len(on_front) >= 6
+    assert np.abs(np.array(of_both(good, 8)) - 0.4).mean() < np.abs(np.array(of_both(None, 8)) - 0.4).mean()
+
+
+def test_a_prior_and_an_older_study_each_have_a_first_step_without_the_other() -> None:
+    """The first point is where the prior is largest, the second where the older study was best; from then on both
+    count, and the optimum between them is found."""
+    positions = np.random.default_rng(5).random((25, 2))
+    positions[0] = 0.1
+    values = np.array([near(0.1)(position) for position in positions])
+    outputs = warp.fit(values).forward(values)
+    older = Older("older", (0, 1), tuple(map(tuple, positions.tolist())), tuple(outputs.tolist()))
+    config = Config(prior=CORNER, older=(older,))
+    found = run(unit_space(2), near(0.5), 20, config=config)
+    assert np.abs(found.points[0] - 0.9).max() < 0.05
+    assert np.abs(found.points[1] - 0.1).max() < 0.2
+    assert max(found.values) > -1e-3
+    start = auto.start(unit_space(2), config, 0)
+    third = list(islice(auto.suggestions(start, np.zeros((0, 2))), 3))[2]
+    assert third.trust == (1.0,)
+    assert np.array_equal(found.ask(), found.restored().ask())
 
 
 def test_the_posterior_and_the_gap_do_not_know_the_prior() -> None:

@@ -17,21 +17,22 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.failing import are_many, finishing
 from adabkb_service.engine.auto.feasible_results import ranked
-from adabkb_service.engine.auto.objectives import scalarised
+from adabkb_service.engine.auto.objectives import contenders, scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.per_cost import Cost, PerCost
 from adabkb_service.engine.auto.plateaus import Plateaus, plateaus
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted, is_trusted
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted, Single, best_quarter, is_trusted
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Single, Transferred, transferred
+from adabkb_service.engine.auto.transferred import Transferred, transferred
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
 
 Array = NDArray[np.float64]
 V = TypeVar("V", Surrogate, View)
 W = TypeVar("W", Surrogate, Surrogate | Transferred)
+X = TypeVar("X", Surrogate, Surrogate | Transferred)
 
 FAILED_QUANTILE = 0.25
 """Quantile of the results so far that a failed point counts as."""
@@ -114,12 +115,13 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
         bounded = (*bounded, finishing(state.problem, state.record.positions, out.failed))
     own: Single | Scalarised
     if state.problem.has_several:
-        own = scalarised(state, lambda each: _of_metric(each, out))
+        weighted = _is_prior_trusted(state)
+        own = scalarised(state, lambda each: _with_prior(state, _of_metric(each, out), weighted))
     else:
         known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
-        own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed))
+        own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
-    if state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
+    if state.problem.config.per_cost and state.record.size:
         sought = _per_cost(state, own)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
@@ -133,22 +135,31 @@ def _with_older(state: State) -> Surrogate | Transferred:
     return transferred(state.surrogate, record.positions, state.warp.forward(record.values), older)
 
 
-def _with_prior(state: State, posterior: Single) -> Single:
-    """With the prior on the optimum, if there is one and the results speak for it."""
-    space, config = state.problem.space, state.problem.config
-    if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
-        return posterior
-    assert isinstance(posterior, Surrogate), "a study has a prior on the optimum or older studies"
-    return PriorWeighted(posterior, space, config.prior)
+def _is_prior_trusted(state: State) -> bool:
+    """Whether there is a prior on the optimum and the results speak for it."""
+    config = state.problem.config
+    if config.prior is None or not state.record.size:
+        return config.prior is not None
+    of_front = state.problem.has_several
+    best = contenders(state) if of_front else best_quarter(ranked(config.metrics, state.record))
+    return is_trusted(state.problem.space, config.prior, state.record.positions, best)
 
 
-def _per_cost(state: State, view: Single) -> PerCost:
+def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | PriorWeighted:
+    """With the prior on the optimum, if the results speak for it."""
+    prior = state.problem.config.prior
+    return PriorWeighted(posterior, state.problem.space, prior) if is_prior_trusted and prior else posterior
+
+
+def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
     """With what evaluations cost by the results so far, of which there are some."""
     config = state.problem.config
     (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
     left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
+    if isinstance(view, Scalarised):
+        return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)]
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 

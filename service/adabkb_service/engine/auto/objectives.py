@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import pareto
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, violations
 from adabkb_service.engine.auto.outcomes import View
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted
 from adabkb_service.engine.auto.scalarised import Objective, Scalarised
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent, within_reach
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -117,7 +118,7 @@ def middle(state: State) -> int | None:
     return int(rows[np.argmax(shares.min(axis=1))])
 
 
-def scalarised(state: State, view: Callable[[State], Surrogate]) -> Scalarised:
+def scalarised(state: State, view: Callable[[State], Surrogate | PriorWeighted]) -> Scalarised:
     """The objectives as the search sees them, each through a view of its state; its directions are still to be
     drawn."""
     found = summary(state)
@@ -127,7 +128,7 @@ def scalarised(state: State, view: Callable[[State], Surrogate]) -> Scalarised:
     return Scalarised(each, shares, np.ones((1, len(each))), np.zeros(1))
 
 
-def _objective(state: State, view: Surrogate, reference: float, best: float) -> Objective:
+def _objective(state: State, view: Surrogate | PriorWeighted, reference: float, best: float) -> Objective:
     span = best - reference if best > reference else 1.0  # nothing is better than the reference yet
     noise_ratio = state.checkpoint.hyperparameters.noise_ratio
     return Objective(view, state.warp, within_reach(state), reference, span, noise_ratio)

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import slsqp
 from adabkb_service.engine.auto.per_cost import PerCost
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted, Single
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Single, Transferred
+from adabkb_service.engine.auto.transferred import Transferred
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -133,7 +133,7 @@ def for_step(view: View, seed: int, step: int) -> View:
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
             own = for_step(view.objective, seed, step)
-            assert isinstance(own, Surrogate | PriorWeighted | Transferred)
+            assert isinstance(own, Surrogate | PriorWeighted | Transferred | Scalarised)
             return replace(view, objective=own)
         case PriorWeighted() | Transferred():
             return view.of_step(step)
@@ -147,18 +147,23 @@ def objective_of(view: View) -> Surrogate | None:
     own = _without_bounds_and_cost(view)
     if isinstance(own, Scalarised):
         return None
-    return own.posterior if isinstance(own, PriorWeighted | Transferred) else own
+    while not isinstance(own, Surrogate):
+        own = own.posterior
+    return own
 
 
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
     """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
     own = _without_bounds_and_cost(view)
+    if isinstance(own, Scalarised):
+        own = own.objectives[0].posterior
     return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
 
 
 def trust_of(view: View) -> tuple[float, ...]:
     """In each older study, (J,); empty if none counts."""
     own = _without_bounds_and_cost(view)
+    own = own.posterior if isinstance(own, PriorWeighted) else own
     return tuple(own.trust.tolist()) if isinstance(own, Transferred) else ()
 
 

@@ -6,7 +6,8 @@ With b the posterior mean at the best point, c(x) the predicted cost at x and c*
 
 the gain that is possible at x per cost. a is the share of the budget of cost that is left, or 1 without such a budget:
 what is cheap comes first, and the last evaluations are the best whatever they cost (Lee et al. 2020, "Cost-aware
-Bayesian optimization"). c(x) is the median of the cost metric's own model, and within the costs seen.
+Bayesian optimization"). With several objectives f~ is their index (``scalarised``), whose positive values are gains:
+b = 0. c(x) is the median of the cost metric's own model, and within the costs seen.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import lbfgs
+from adabkb_service.engine.auto.prior_weighted import Single
+from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Single
 from adabkb_service.engine.auto.warp import Warp
 
 Array = NDArray[np.float64]
@@ -52,12 +54,12 @@ class PerCost:
     """A posterior whose upper confidence bound is the index per cost. It has the methods of ``Surrogate`` that the
     search needs; the mean is the posterior's, the deviation is divided as the gain is."""
 
-    objective: Single
+    objective: Single | Scalarised
     cost: Cost
     share: float
     """a."""
     best: float
-    """b, in model output units."""
+    """b, in model output units; 0 with several objectives."""
 
     def mean(self, positions: Array) -> Array:
         """As ``Surrogate.mean``."""

@@ -335,6 +335,17 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
 
 
+def _untried_branches(state: State, out: HandedOut) -> Callable[[Array], bool] | None:
+    """Whether a point, (d,), is in a branch of conditions that has no point so far. None if each branch has one, or
+    those without one have no feasible point that is known."""
+    domain = state.problem.domain
+    untried = domain.activity.untried(np.concatenate([state.record.positions, out.positions]))
+    feasible = domain.whole.feasible
+    if untried is None or feasible is None or any(map(untried, feasible.anchors)):
+        return untried
+    return None
+
+
 def _has_untried_described(state: State, out: HandedOut) -> bool:
     """Whether, in these steps, a choice with descriptors is untried."""
     domain = state.problem.domain
@@ -375,7 +386,7 @@ def _largest(
     problem, record = state.problem, state.record
     is_taken_already = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
     early = within is None and step_of(state, out) < betas.EARLY_STEPS
-    untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
+    untried = _untried_branches(state, out) if early else None
     is_excluded = is_taken_already if untried is None else lambda point: is_taken_already(point) or not untried(point)
     draw = (problem.seed, step_of(state, out))
     search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, is_excluded, only)

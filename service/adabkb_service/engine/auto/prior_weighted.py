@@ -10,7 +10,8 @@ so the search begins where the prior is largest. As n grows the second one fades
 it all that is predicted or recommended.
 
 A prior may mislead, so results decide on whether it counts: the second suggestion does without it, and the others have
-it while the best quarter of the results lies where it is larger than at the average result.
+it while the best quarter of the results lies where it is larger than at the average result. Of several objectives, each
+has the term, and the results on the front take the place of the best quarter.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import lbfgs
 from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.transferred import Transferred
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
@@ -29,6 +31,7 @@ from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 GAMMA = 2.0
 """Of the prior, at the first suggestion, in standard deviations of the objective per unit of log pi."""
@@ -48,7 +51,7 @@ class PriorWeighted:
     """A posterior whose upper confidence bound has a term for the prior. It has the methods of ``Surrogate`` that the
     search needs; mean and deviation are the posterior's."""
 
-    posterior: Surrogate
+    posterior: Surrogate | Transferred
     space: Space
     prior: Prior
     weight: float = GAMMA
@@ -56,7 +59,8 @@ class PriorWeighted:
 
     def of_step(self, step: int) -> PriorWeighted:
         """As decision ``step``, counted from 0, has it."""
-        return replace(self, weight=0.0 if step == FREE else GAMMA / (step + 1))
+        posterior = self.posterior.of_step(step) if isinstance(self.posterior, Transferred) else self.posterior
+        return replace(self, posterior=posterior, weight=0.0 if step == FREE else GAMMA / (step + 1))
 
     def mean(self, positions: Array) -> Array:
         """As ``Surrogate.mean``."""
@@ -81,9 +85,14 @@ class PriorWeighted:
         return replace(self, posterior=self.posterior.condition(positions, outputs, noise_ratios))
 
     def candidates(self, draw: tuple[int, int]) -> Array:
-        """Positions, (k, d), that the prior favours."""
+        """Positions, (k, d), that the prior favours, and those of older studies."""
         d = self.space.dimension
-        return self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
+        drawn = self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
+        return (
+            np.concatenate([drawn, self.posterior.candidates(draw)])
+            if isinstance(self.posterior, Transferred)
+            else drawn
+        )
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
         """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
@@ -95,10 +104,25 @@ class PriorWeighted:
         return self.weight * float(np.sqrt(self.posterior.variance))
 
 
-def is_trusted(space: Space, prior: Prior, record: Record) -> bool:
-    """Whether the results speak for a prior, or do not speak yet."""
-    if record.size <= FREE:
+Single = Surrogate | PriorWeighted | Transferred
+"""One objective as the search sees it."""
+
+
+def best_quarter(record: Record) -> Ints:
+    """Rows of the best results."""
+    return np.argsort(-record.values, kind="stable")[: max(record.size // BEST, 1)]
+
+
+def is_trusted(space: Space, prior: Prior, positions: Array, best: Ints) -> bool:
+    """Whether the results speak for a prior, or do not speak yet.
+
+    Args:
+        space: of the study.
+        prior: on the optimum.
+        positions: (n, d) of the results.
+        best: rows of the best ones.
+    """
+    if len(positions) <= FREE:
         return True
-    belief = prior.log_density(space, record.positions)
-    best = np.argsort(-record.values, kind="stable")[: max(record.size // BEST, 1)]
+    belief = prior.log_density(space, positions)
     return bool(belief[best].mean() >= belief.mean())

@@ -83,15 +83,15 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     return Update(anew, changed_marks(state.tree, anew.tree))
 
 
-def edited(state: State, space: Space, record: Record) -> Update[State]:
+def edited(state: State, space: Space, config: Config, record: Record) -> Update[State]:
     """The study in an edited space: its cells are those of a new tree, and everything is learned anew.
 
     Args:
         state: of the study.
-        space: as it is now.
+        space, config: as they are now; the prior on the optimum is one of positions in the space.
         record: the results that count in it, in log order.
     """
-    update = rebuild(_blank(replace(state.problem, space=space), root()), record, {})
+    update = rebuild(_blank(replace(state.problem, space=space, config=config), root()), record, {})
     return Update(update.state, {**NEW_TREE, **update.cells})
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto import slsqp
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.randomness import uniforms
@@ -45,7 +46,7 @@ APART = 1 << 40
 class Objective:
     """One of several objectives."""
 
-    posterior: Surrogate
+    posterior: Surrogate | PriorWeighted
     warp: Warp
     ends: tuple[float, float]
     """Model outputs that no bound goes beyond: the warp cannot undo them."""
@@ -54,6 +55,12 @@ class Objective:
     span: float
     """Of the best result above it, in the user's units; positive."""
     noise_ratio: float
+
+    def of_step(self, step: int) -> Objective:
+        """As decision ``step``, counted from 0, has it."""
+        if not isinstance(self.posterior, PriorWeighted):
+            return self
+        return replace(self, posterior=self.posterior.of_step(step))
 
     def share(self, outputs: Array) -> Array:
         """(f~ - r) / span of bounds in model output units, of any shape."""
@@ -118,14 +125,16 @@ class Scalarised:
         return replace(self, objectives=conditioned)
 
     def towards(self, seed: int, step: int) -> Scalarised:
-        """With the directions that a step of the search draws."""
+        """With the directions that a step of the search draws, and the step's weight of the prior."""
         count = len(self.objectives)
         drawn = uniforms(seed, APART + step, DIRECTIONS * count).reshape(DIRECTIONS, count)
         normals = ndtri(0.5 + drawn / 2.0)
         theta = np.maximum(normals / np.linalg.norm(normals, axis=1, keepdims=True), LEAST)
         theta /= np.linalg.norm(theta, axis=1, keepdims=True)
         known = (self.front[:, None, :] / theta).min(axis=2).max(axis=0, initial=0.0)
-        return replace(self, directions=theta, known=known)
+        return replace(
+            self, objectives=tuple(each.of_step(step) for each in self.objectives), directions=theta, known=known
+        )
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
         """Maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d)."""

@@ -28,7 +28,6 @@ from adabkb_service.engine.auto.constrained import (
 )
 from adabkb_service.engine.auto.domain import LISTED_POINTS, Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View, extra_candidates, objective_of
-from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.feasible import Feasible
@@ -47,7 +46,7 @@ LOCAL = 100
 STARTS = 6
 """Of these positions, those with the largest bounds, from each of which an ascent starts."""
 FEWER_STARTS = 3
-"""Of these in mixtures, where metrics have bounds or there are several objectives."""
+"""Of these where there are several objectives under constraints or in mixtures, or metrics with bounds in mixtures."""
 EVALUATIONS = 60
 """Evaluations of f~ in one ascent, at most."""
 SMALL_GAIN = 1e-4
@@ -161,19 +160,19 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     if feasible.mixtures:
         return _maximize_mixed(search, feasible)
     domain, within, view = search.domain, search.within, search.view
-    assert not isinstance(view, Scalarised), "a study has constraints on its parameters or several objectives"
     scattered = within.put(_all_candidates(search))
     found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
-    if isinstance(view, Constrained):
+    objective = objective_of(view)
+    if objective is None or isinstance(view, Constrained):
+        starts = starts if objective is not None else starts[:FEWER_STARTS]
         ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), FINELY)
         return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
-    objective = objective_of(view)
-    assert objective is not None
     if objective.kernel.additive:
         along = axis_by_axis(search, objective, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])
-    ascended = domain.snap(ascend(view, starts, search.beta, within.free))
+    movable = within.free & domain.movable(starts)
+    ascended = domain.snap(ascend(view, starts, search.beta, movable))
     ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
     return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
 

@@ -33,7 +33,6 @@ from scipy.optimize import nnls
 from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Evidence
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.randomness import uniforms
@@ -149,16 +148,17 @@ class Transferred:
         return self if step else self.posterior
 
     @property
+    def variance(self) -> float:
+        """Of g, in model output units."""
+        return self.posterior.variance
+
+    @property
     def _trusted(self) -> list[tuple[float, OlderMean]]:
         return [(t, each) for t, each in zip(self.trust.tolist(), self.older, strict=True) if t]
 
     def _expected(self, positions: Array) -> Array:
         """sum of t m, (k,)."""
         return sum((trust * each.mean(positions) for trust, each in self._trusted), np.zeros(len(positions)))
-
-
-Single = Surrogate | PriorWeighted | Transferred
-"""One objective as the search sees it."""
 
 
 def transferred(

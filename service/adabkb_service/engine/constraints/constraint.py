@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial, reduce
 from typing import Any, Protocol
 
@@ -66,6 +66,9 @@ class Constraint:
     """
 
     text: str
+    where: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), hash=False)
+    """Where it applies: each of these parameters has one of these values. At other points and in boxes of other points
+    it holds. ``holds`` ignores this, because an inactive parameter has no value."""
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -96,7 +99,7 @@ class Constraint:
         return column_of(self.text, offset)
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Whether it holds at a point, given by name; further parameters are ignored."""
+        """Whether it holds at a point where it applies, given by name; further parameters are ignored."""
         found: bool = _evaluator(self.text, POINT)(point)
         return found
 
@@ -104,14 +107,18 @@ class Constraint:
         """(k,) whether it holds at points given by name, up to rounding."""
         with np.errstate(all="ignore"):
             found: Bools = _evaluator(self.text, POINTS)(columns)
+        for name, values in self.where:
+            found = found | ~columns[name].among(values)
         return found
 
     def slack(self, columns: Mapping[str, Column]) -> Array:
         """(k,) slack at points given by name. The slack of a comparison is the larger side minus the smaller one as the
         symbol has them, or minus infinity if undefined; that of a membership is plus or minus infinity. Conjunctions
-        take the minimum, disjunctions the maximum."""
+        take the minimum, disjunctions the maximum. It is infinite where the constraint does not apply."""
         with np.errstate(all="ignore"):
             found: Array = _evaluator(self.text, SLACKS)(columns)
+        for name, values in self.where:
+            found = np.where(columns[name].among(values), found, np.inf)
         return found
 
     def may_hold(self, extents: Mapping[str, Extent]) -> Bools:
@@ -122,8 +129,11 @@ class Constraint:
         """(k,) each: whether it may hold somewhere in boxes given by name (False is a proof), and whether it holds
         everywhere in them where it is defined, up to rounding."""
         with np.errstate(all="ignore"):
-            found: Truth = _evaluator(self.text, BOXES)(extents)
-        return found
+            may, surely = _evaluator(self.text, BOXES)(extents)
+        for name, values in self.where:
+            may_apply, surely_applies = extents[name].among(values)
+            may, surely = may | ~surely_applies, surely | ~may_apply
+        return may, surely
 
     @cached_property
     def size(self) -> int:

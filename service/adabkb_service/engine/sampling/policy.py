@@ -107,9 +107,9 @@ class Sampling(Policy[Config, State]):
         """As ``Policy.rebuild``."""
         return Update(replace(state, record=record), {})
 
-    def edited(self, state: State, space: Space, record: Record) -> Update[State]:
+    def edited(self, state: State, space: Space, config: Config, record: Record) -> Update[State]:
         """As ``Policy.edited``."""
-        return Update(replace(state, space=space, record=record), dict(NEW_TREE))
+        return Update(replace(state, space=space, config=config, record=record), dict(NEW_TREE))
 
     def dictionary(self, state: State) -> tuple[int, ...]:  # noqa: ARG002
         """No ordinals: there is no model."""
