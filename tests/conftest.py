@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -227,7 +227,7 @@ def api(migrated_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def on_either(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+def on_either(names: str, values: Iterable[Any], short: Collection[Any] | None = None) -> pytest.MarkDecorator:
     """Run a test with each of these values on one kind of database, and with the next one on the other kind.
 
     For what is computed from the values, wherever its rows are. That both kinds of database store and read the same is
@@ -236,9 +236,15 @@ def on_either(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
     Args:
         names: of the parameters, with commas between them.
         values: of the parameters; a tuple each if there are several.
+        short: those that ``make test`` runs; the others are long. All if it is None.
     """
+    values = list(values)
+    marks = [[] if short is None or value in short else [pytest.mark.long] for value in values]
     several = [value if "," in names else (value,) for value in values]
-    pairs = [(*value, BACKENDS[number % len(BACKENDS)]) for number, value in enumerate(several)]
+    pairs = [
+        pytest.param(*value, BACKENDS[number % len(BACKENDS)], marks=marks[number])
+        for number, value in enumerate(several)
+    ]
     return pytest.mark.parametrize(f"{names},migrated_url", pairs, indirect=["migrated_url"])
 
 

@@ -116,6 +116,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
     wait_for(lambda: not any(lives(process.pid) for process in [*first, next_job]))
 
 
+@pytest.mark.long
 def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "SAVE_SECONDS": "0.1", "TMPDIR": str(folder)}
     there["ADABKB_MODEL_PROCESSES"] = "0"

@@ -82,7 +82,7 @@ def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[
         for step in range(41):
             result.tell(whole.drawn(1, step), 0.0)
         assert result.state.restarted_at is not None
-    for points, failed in result.steps(12, 4, objective, failing=7):
+    for points, failed in result.steps(9, 3, objective, failing=5):
         assert all(space.violated(space.decode(each)) == [] for each in points)
         assert len({each.tobytes() for each in [*points, *failed, *result.points]}) == (
             len(points) + len(failed) + len(result.points)
