@@ -29,8 +29,9 @@ from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
-ON_EITHER = ("access", "api", "attack", "inference", "operations", "page", "study")
+ON_EITHER = ("access", "api", "attack", "deploy", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
+LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
 
 # A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -74,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             both = on_each_database(item.nodeid)
             if there.issuperset(both) and item.nodeid != both[crc32(both[0].encode()) % len(both)]:
                 item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: item.path.name not in ("test_crash_points.py", "test_exactly_once.py"))
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 def on_each_database(nodeid: str) -> list[str]:
