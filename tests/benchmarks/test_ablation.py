@@ -17,6 +17,7 @@ from benchmarks.quality.nature import NATURE_FINAL
 BY_NAME = {each.name: each for each in MECHANISMS}
 
 
+@pytest.mark.long
 def test_a_short_run_compares_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept, out = tmp_path / "runs.jsonl", tmp_path / "out.json"
     names = ["end game", "pruning of cells"]

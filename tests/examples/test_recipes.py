@@ -85,6 +85,7 @@ def test_a_slurm_array_that_needs_a_server_says_so(folder: Path) -> None:
     assert "set it to the address of the server" in done.stderr
 
 
+@pytest.mark.long
 def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     address = folder / "slurm/server-4711.url"
