@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
-ON_EITHER = ("access", "api", "attack", "inference", "operations", "page", "study")
+ON_EITHER = ("access", "api", "attack", "deploy", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
+LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
 
 # A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -74,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             both = on_each_database(item.nodeid)
             if there.issuperset(both) and item.nodeid != both[crc32(both[0].encode()) % len(both)]:
                 item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: item.path.name not in ("test_crash_points.py", "test_exactly_once.py"))
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 def on_each_database(nodeid: str) -> list[str]:
@@ -227,7 +228,7 @@ def api(migrated_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def on_either(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+def on_either(names: str, values: Iterable[Any], short: Collection[Any] | None = None) -> pytest.MarkDecorator:
     """Run a test with each of these values on one kind of database, and with the next one on the other kind.
 
     For what is computed from the values, wherever its rows are. That both kinds of database store and read the same is
@@ -236,9 +237,15 @@ def on_either(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
     Args:
         names: of the parameters, with commas between them.
         values: of the parameters; a tuple each if there are several.
+        short: those that ``make test`` runs; the others are long. All if it is None.
     """
+    values = list(values)
+    marks = [[] if short is None or value in short else [pytest.mark.long] for value in values]
     several = [value if "," in names else (value,) for value in values]
-    pairs = [(*value, BACKENDS[number % len(BACKENDS)]) for number, value in enumerate(several)]
+    pairs = [
+        pytest.param(*value, BACKENDS[number % len(BACKENDS)], marks=marks[number])
+        for number, value in enumerate(several)
+    ]
     return pytest.mark.parametrize(f"{names},migrated_url", pairs, indirect=["migrated_url"])
 
 

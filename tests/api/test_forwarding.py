@@ -136,11 +136,11 @@ def test_what_is_long_or_refused_or_not_ascii_comes_through(two: list[One], padd
         for each in two:
             asked = each.client.post(f"{url}/suggest", json={"count": 9, "worker": "Zoë ✓"})
             assert [trial["worker"] for trial in asked.json()["trials"]] == ["Zoë ✓"] * 9
-            points = json.dumps({"items": [{"parameters": {"x": k / 200, "n": 1}, "value": 1.0} for k in range(200)]})
+            points = json.dumps({"items": [{"parameters": {"x": k / 20, "n": 1}, "value": 1.0} for k in range(20)]})
             told = each.client.post(
                 f"{url}/observations", content=padding + points, headers={"Content-Type": "application/json"}
             )
-            assert [item["status"] for item in told.json()["items"]] == [200] * 200
+            assert [item["status"] for item in told.json()["items"]] == [200] * 20
             assert "/valeu" in pointers(each.client.post(f"{url}/observe", json={"trial": 1, "valeu": 2}))
             assert pointers(each.client.post(f"{url}/suggest", content=b"\xff\x00")) is not None
             assert each.client.post("/v1/studies/none/suggest", json={}).status_code == 404
@@ -303,14 +303,14 @@ def test_a_killed_follower_is_replaced_and_no_point_is_without_the_model(other_p
         killed = stack.enter_context(server_process(other_postgresql))
         wait_for(lambda: stays.sees(2))
         names = followed_by_other(stays)
-        running = workers.submit(load, [stays.client], names, 20)
+        running = workers.submit(load, [stays.client], names, 10)
         wait_for(lambda: stays.client.get(f"/v1/studies/{names[0]}").json()["counts"]["observations"] > 1)
         killed.kill()
         running.result()
         assert stays.sees(1)
         for name in names:
             counts = stays.client.get(f"/v1/studies/{name}").json()["counts"]
-            assert counts["completed"] == counts["observations"] == 20
+            assert counts["completed"] == counts["observations"] == 10
 
 
 def followed_by_other(server: One) -> list[str]:
@@ -357,7 +357,7 @@ def test_messages_that_are_lost_hold_up_nobody(two: list[One], other_postgresql:
     engine = sa.create_engine(Database(other_postgresql).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     cuts = 0
     with ThreadPoolExecutor(2) as workers:
-        running = [workers.submit(pairs, clients, name, 40) for name in names]
+        running = [workers.submit(pairs, clients, name, 20) for name in names]
         while not all(each.done() for each in running) or cuts < 10:
             with engine.connect() as connection:
                 cuts += len(connection.execute(sa.text(CUT)).all())
@@ -367,7 +367,7 @@ def test_messages_that_are_lost_hold_up_nobody(two: list[One], other_postgresql:
     know_each_other(two)
     for name in names:
         counts = two[0].client.get(f"/v1/studies/{name}").json()["counts"]
-        assert counts["completed"] == counts["observations"] == 40
+        assert counts["completed"] == counts["observations"] == 20
         pairs(clients, name, 2)
 
 

@@ -16,7 +16,7 @@ from tests.api.injected import AT_WORK, Fault, injecting
 from tests.servers import server_on
 from tests.waiting import wait_for
 
-STEP = 31
+STEP = 61
 """Of so many calls in a row, one fails in ``make test``, and each in ``make attack``."""
 
 SECONDS = 60.0

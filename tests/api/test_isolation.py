@@ -78,7 +78,7 @@ def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: 
 
                 def ask(name: str) -> set[int]:
                     page = f"/studies/{name}"  # on a thread of the server, as pages are
-                    return {api.get(page, headers={"Accept": "text/html"}).status_code for _ in range(40)}
+                    return {api.get(page, headers={"Accept": "text/html"}).status_code for _ in range(20)}
 
                 assert set().union(*workers.map(ask, names)) == {200}
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
@@ -30,6 +31,7 @@ REQUESTS: list[tuple[str, dict[str, Any], int]] = [
 """Path, body, and results that are stored then."""
 
 
+@pytest.mark.long
 def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(other_sqlite: str) -> None:
     """Batches that fill the memory, all at once, beside small requests to another study. What was refused is stored
     once its request is repeated, and everything once only."""

@@ -92,7 +92,7 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
         suggest = "/v1/studies/full/suggest"
         [trial] = asked.client.post(suggest, json={}).json()["trials"]
         waiting = clients.submit(asked.client.post, suggest, json={}, headers={"Prefer": "wait=60"})
-        running = clients.submit(load, [asked.client], [name], 30)
+        running = clients.submit(load, [asked.client], [name], 14)
         have_come(asked, name, 11)
         ended(worker)
         asked.client.post("/v1/studies/full/observe", json={"trial": trial["number"], "value": 1.0})
@@ -100,7 +100,7 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
         running.result()
         wait_for(lambda: sees(asked, 0))
         load([asked.client], [name], 1)
-        check_once(asked.client, name, 39)
+        check_once(asked.client, name, 23)
         assert asked.model_bytes > 0
 
 

@@ -154,6 +154,7 @@ def test_what_a_killed_server_has_not_removed_another_one_removes(database: Data
         assert rows_of(database, "other") == other
 
 
+@pytest.mark.long
 def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database: Database) -> None:
     """Nobody sees what was written of it, which is removed before the study can be restored."""
     url = database.url.render_as_string(hide_password=False)

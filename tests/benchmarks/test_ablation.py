@@ -17,6 +17,7 @@ from benchmarks.quality.nature import NATURE_FINAL
 BY_NAME = {each.name: each for each in MECHANISMS}
 
 
+@pytest.mark.long
 def test_a_short_run_compares_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept, out = tmp_path / "runs.jsonl", tmp_path / "out.json"
     names = ["end game", "pruning of cells"]
@@ -98,7 +99,12 @@ CHANGED = {
 """By mechanism a run that is another one without it: group, problem and seed."""
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+QUICK = ("pruning of cells", "end game", "restarts", "warp of results")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in BY_NAME]
+)
 def test_a_mechanism_that_is_off_changes_a_run_and_is_on_again_afterwards(name: str) -> None:
     """All but pruning, which is a statement: no suggestion depends on it."""
     group, problem_name, seed = CHANGED[name]

@@ -1,5 +1,4 @@
-"""The storm in short, with two servers: the same faults and checks as ``python -m tests.chaos``. ``make test`` has it
-on PostgreSQL, ``make chaos`` with model workers and on SQLite, too."""
+"""The storm in short, with two servers: the same faults and checks as ``python -m tests.chaos``."""
 
 from __future__ import annotations
 
@@ -29,13 +28,14 @@ some at work whenever something strikes.
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "name",
     [
         "postgresql-2",
-        pytest.param("postgresql-2-workers-2", marks=pytest.mark.long),
-        pytest.param("sqlite-2", marks=pytest.mark.long),
+        "postgresql-2-workers-2",
+        "sqlite-2",
     ],
 )
 def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.client import breaks
 
 OLDER = [
@@ -21,6 +23,7 @@ OLDER = [
 class more that is not exported."""
 
 
+@pytest.mark.long
 def test_what_programs_would_miss_is_found_and_nothing_else(tmp_path: Path) -> None:
     package = tmp_path / breaks.PACKAGE
     shutil.copytree(breaks.HERE / breaks.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, Study
 from adabkb_client._calls import PAGE
 from tests.client.faults import proxy
+from tests.servers import server_on
 
 ITEMS = 2 * PAGE + 3
 
 
+@pytest.fixture(scope="module")
+def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """With a study that has three pages of results, for all tests of this file, which only read."""
+    path = tmp_path_factory.mktemp("items") / "adabkb.db"
+    shutil.copy(sqlite_template, path)
+    with server_on(f"sqlite:///{path}") as address, Client(address) as client:
+        random = {"kind": "random"}  # no model, which lists have no use for
+        study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, algorithm=random)
+        study.observe_many([{"parameters": {"x": number / ITEMS}, "value": number} for number in range(ITEMS)])
+        yield address
+
+
 @pytest.fixture
 def study(client: Client) -> Study:
-    """A study with three pages of results."""
-    random = {"kind": "random"}  # no model, which lists have no use for
-    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, algorithm=random)
-    for start in range(0, ITEMS, 100):
-        numbers = range(start, min(start + 100, ITEMS))
-        study.observe_many([{"parameters": {"x": number / ITEMS}, "value": number} for number in numbers])
-    return study
+    return client.study("s")
 
 
 def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
@@ -38,7 +48,6 @@ def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
         found[ITEMS]
 
 
-@pytest.mark.usefixtures("study")
 def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> None:
     with proxy(server) as through, Client(through.url) as client:
         found = client.study("s").observations()
@@ -53,7 +62,6 @@ def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> N
         assert len(through.sent) == 3
 
 
-@pytest.mark.usefixtures("study")
 def test_a_list_goes_on_where_a_failure_has_stopped_it(server: str) -> None:
     with proxy(server) as through, Client(through.url, retry_for=0) as client:
         found = client.study("s").observations()
@@ -78,7 +86,6 @@ def test_studies_are_studies(client: Client, study: Study) -> None:
     assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
 
 
-@pytest.mark.usefixtures("study")
 def test_a_list_of_the_asynchronous_client_is_awaited_whole_or_in_part(server: str) -> None:
     async def main() -> None:
         with proxy(server) as through:
@@ -104,7 +111,6 @@ def test_a_list_of_the_asynchronous_client_is_awaited_whole_or_in_part(server: s
     asyncio.run(main())
 
 
-@pytest.mark.usefixtures("study")
 def test_the_asynchronous_client_yields_studies_too(server: str) -> None:
     async def first() -> list[tuple[str, int]]:
         async with AsyncClient(server) as aclient:

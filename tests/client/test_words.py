@@ -13,7 +13,7 @@ from adabkb_client import AsyncClient, AsyncStudy, Client, Study, StudyInfo
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.cli.shell import commands
-from tests.client.mcp.agents import over_stdio
+from tests.client.mcp.agents import in_process
 
 OF_COMMANDS = {"study", "retry_for", "as_json", "server"}
 """Whom a command asks, how long, and how it prints."""
@@ -64,6 +64,7 @@ COMMANDS = {
 }
 """What a command takes otherwise: by a file, by a pair of words, or of a terminal alone (""). An attempt is part of a
 trial that a program holds."""
+DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
     "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": ""}),
@@ -125,9 +126,8 @@ def _forms(name: str) -> Iterator[str]:
 @pytest.mark.parametrize("call", HTTP)
 def test_a_request_names_what_it_takes_as_the_client_does(call: str) -> None:
     method, path, others = HTTP[call]
-    document = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
-    (content,) = document["paths"][path][method]["requestBody"]["content"].values()
-    schemas = document["components"]["schemas"]
+    (content,) = DOCUMENT["paths"][path][method]["requestBody"]["content"].values()
+    schemas = DOCUMENT["components"]["schemas"]
     schema = content["schema"]
     while "$ref" in schema:
         schema = schemas[schema["$ref"].rpartition("/")[2]]
@@ -137,7 +137,7 @@ def test_a_request_names_what_it_takes_as_the_client_does(call: str) -> None:
 
 def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
     async def tools() -> dict[str, set[str]]:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             return {tool.name: set(tool.input_schema["properties"]) for tool in (await agent.client.list_tools()).tools}
 
     for tool, names in asyncio.run(tools()).items():

@@ -29,9 +29,10 @@ def rkhs_function(seed: int, dimension: int, lengthscale: float) -> tuple[Array,
     return centres, a * 2.0 / norm, 2.0
 
 
-def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
+@pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
+def test_optimum_survives_pruning_and_the_gap_covers_it(functions: int) -> None:
     """Functions drawn from the RKHS, true F and noise, theory's beta: in at least 1 - delta of the runs the cell of
-    the optimum is never pruned and the best point is within ``gap`` of it. delta = 0.1, 40 functions."""
+    the optimum is never pruned and the best point is within ``gap`` of it. delta = 0.1."""
     lengthscale, noise, delta = 0.2, 0.01, 0.1
     config = Config(
         kernel="gaussian",
@@ -47,7 +48,7 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
     )
     grid = np.linspace(0, 1, 2001)[:, None]
     survived = covered = pruned_something = 0
-    for seed in range(40):
+    for seed in range(functions):
         centres, a, _ = rkhs_function(seed, 1, lengthscale)
         values = Gaussian()(grid / lengthscale, centres / lengthscale) @ a
         optimum = grid[np.argmax(values)]
@@ -64,9 +65,9 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
         best = max(objective(u) for u in result.points)
         assert gap is not None
         covered += values.max() - best <= gap + 1e-9
-    assert pruned_something >= 10, "the property is empty if nothing is ever pruned"
-    assert survived >= 36
-    assert covered >= 36
+    assert pruned_something >= 0.25 * functions, "the property is empty if nothing is ever pruned"
+    assert survived >= (1.0 - delta) * functions
+    assert covered >= (1.0 - delta) * functions
 
 
 def test_pruning_happens_and_never_takes_the_incumbents_cell() -> None:

@@ -203,24 +203,24 @@ def test_names_may_be_quoted_and_keep_their_columns() -> None:
     assert Constraint("'é é' == 'è' or c not in ['d'] or e").names == {"é é": 1, "c": 17, "e": 35}
 
 
-def test_a_million_random_points_satisfy_all_constraints() -> None:
+def test_many_random_points_satisfy_all_constraints() -> None:
     """On every kind of axis, by formulas written down once more."""
     feasible = Slice(EVERY_KIND, {}).feasible
     assert feasible is not None
-    u = feasible.sample((7, 3), 1_000_000)
+    u = feasible.sample((7, 3), 200_000)
     a, rate = u[:, 0], np.exp(np.log(1e-4) * (1.0 - u[:, 1]))
     layers = np.floor(0.5 + 16.0 * u[:, 2] + 0.5)
     edges = np.log([7.5, 4096.5])
     width = np.floor(np.exp(edges[0] + (edges[1] - edges[0]) * u[:, 3]) + 0.5)
     drop, batch = np.floor(10.0 * u[:, 4]) / 10.0, np.array([16, 64, 32])[np.floor(3.0 * u[:, 5]).astype(int)]
-    assert len(u) == 1_000_000
+    assert len(u) == 200_000
     assert (a + drop).max() <= 1.0 + 1e-12
     assert (layers * width).max() <= 4096
     assert (rate * batch >= 0.001 - 1e-12).all()
     assert (rate * batch).max() <= 1.5 + 1e-12
     assert (a < np.sqrt(drop + 1.0) + 1e-12).all()
     assert (np.ptp(u, axis=0) > 0.49).all(), "they are from everywhere"
-    some = [feasible.exact(position) for position in u[::5000]]
+    some = [feasible.exact(position) for position in u[::1000]]
     assert sum(feasible.admits(point) for point in some) >= 0.99 * len(some), "up to rounding"
 
 

@@ -79,7 +79,7 @@ def _values(axis: Axis) -> list[Any]:
     return [axis.value(index) for index in range(axis.count)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20)
 @given(EXPRESSIONS)
 def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) -> None:
     """By exact evaluation, as arrays, by proof, and as Python has it; the whole space, and a slice of it."""

@@ -50,9 +50,9 @@ def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[
 
 
 def test_the_cells_that_gp_threds_accepts_hold_the_optimum() -> None:
-    """Hills anywhere; eight functions, at most one of which may go wrong."""
+    """Hills anywhere; four functions, at most one of which may go wrong."""
     held, rejected, shallowest = 0, 0, 99
-    for seed in range(8):
+    for seed in range(4):
         optimum = np.random.default_rng(100 + seed).uniform(0.1, 0.9, 2)
 
         def hill(u: Array, optimum: Array = optimum) -> float:
@@ -63,8 +63,8 @@ def test_the_cells_that_gp_threds_accepts_hold_the_optimum() -> None:
         held += any((box.low <= optimum).all() and (optimum <= box.high).all() for box in boxes)
         shallowest = min(shallowest, depth_of(state.cells[0]))
         rejected += list(cells.values()).count("pruned")
-    assert held >= 7
-    assert rejected >= 8
+    assert held >= 3
+    assert rejected >= 4
     assert shallowest >= 2
 
 

@@ -56,7 +56,7 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
     return IntAxis("n", low, max(high, low + step), scale, step)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
 def test_as_many_integers_as_are_allowed_are_told_apart(axis: IntAxis, share: float) -> None:
     """Each is itself again, and the next one is at another position."""

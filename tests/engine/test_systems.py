@@ -179,12 +179,12 @@ def test_a_grid_may_have_more_axes_than_numpy_arrays() -> None:
 
 def test_ada_gp_ucb_never_prunes_and_begins_with_the_root() -> None:
     """Its leaves tile the box at any time."""
-    result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 80, noise=0.05)
+    result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 50, noise=0.05)
     assert result.suggested[0] == "0"
     assert "pruned" not in result.cells.values()
     leaves = [box_of(key, 3, np.ones(2)) for key, status in result.cells.items() if status == "leaf"]
     assert sum(float(np.prod(high - low)) for low, high in leaves) == pytest.approx(1.0)
-    paper = run(unit_space(2), replace(ADA_GP_UCB, branching=3, prunes=True), hills, 80, noise=0.05)
+    paper = run(unit_space(2), replace(ADA_GP_UCB, branching=3, prunes=True), hills, 50, noise=0.05)
     assert "pruned" in paper.cells.values()
 
 
@@ -257,9 +257,9 @@ BARS = {"gp-ucb": 0.09, "bkb": 0.09, "random-bkb": 0.09, "ada-gp-ucb": 0.03, "ad
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_simple_regret_reaches_its_bar(name: str) -> None:
-    """The median of five noise seeds after 60 results with noise 0.05 on two hills of height 1 and 0.7."""
+    """The median of three noise seeds after 60 results with noise 0.05 on two hills of height 1 and 0.7."""
     best = []
-    for seed in range(5):
+    for seed in range(3):
         result = run(unit_space(2), SYSTEMS[name], hills, 60, seed=seed, noise=0.05)
         recommended = ada_bkb.recommend(result.state)
         assert recommended is not None

@@ -43,7 +43,9 @@ def test_at_most_five_lines_are_changed_and_the_page_shows_them(tool: str) -> No
     assert shown in (ROOT / "docs" / PAGES[tool]).read_text(), shown
 
 
-@pytest.mark.parametrize("tool", STUDIES)
+@pytest.mark.parametrize(
+    "tool", [pytest.param(tool, marks=[pytest.mark.long] if tool == "ray" else []) for tool in STUDIES]
+)
 def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {
         "ADABKB_URL": server,
@@ -57,7 +59,13 @@ def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path:
         assert client.study(name).info().counts.completed == results
 
 
-@pytest.mark.parametrize("script", ["optuna_before", "ray_before", "sklearn_before", "sklearn_after"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sklearn_after",
+        *(pytest.param(f"{tool}_before", marks=pytest.mark.long) for tool in ("optuna", "ray", "sklearn")),
+    ],
+)
 def test_the_script_runs_with_its_tool_alone(script: str, tmp_path: Path) -> None:
     """Those of Ax and W&B are not run: Ax is not installed for the tests, and a sweep needs the service of W&B."""
     subprocess.run([sys.executable, str(FOLDER / f"{script}.py")], cwd=tmp_path, check=True, capture_output=True)

@@ -85,6 +85,7 @@ def test_a_slurm_array_that_needs_a_server_says_so(folder: Path) -> None:
     assert "set it to the address of the server" in done.stderr
 
 
+@pytest.mark.long
 def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     address = folder / "slurm/server-4711.url"
@@ -116,6 +117,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
     wait_for(lambda: not any(lives(process.pid) for process in [*first, next_job]))
 
 
+@pytest.mark.long
 def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "SAVE_SECONDS": "0.1", "TMPDIR": str(folder)}
     there["ADABKB_MODEL_PROCESSES"] = "0"

@@ -47,6 +47,7 @@ def npm(folder: Path, *arguments: str, **environment: str) -> str:
     return str(done.stdout)
 
 
+@pytest.mark.long
 def test_the_example_runs_a_study_against_the_types_of_the_server(project: Path, server: str) -> None:
     with (project / "study.ts").open("a") as program:
         program.write(MISSPELT)

@@ -28,7 +28,7 @@ from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
 from tests.conftest import on_either
 from tests.inference.rounds import rounds
-from tests.operations.conftest import SYSTEMS, definition
+from tests.operations.conftest import DIFFERENT, SYSTEMS, definition
 from tests.operations.verbs import Ask, Value, change, observe, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
@@ -97,7 +97,7 @@ def test_events_that_another_server_wrote_between_two_messages_are_folded(runnin
     assert folded.diverged == []
 
 
-@on_either("kind", [*SYSTEMS])
+@on_either("kind", SYSTEMS, DIFFERENT)
 def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
     running: Service, database: Database, kind: str
 ) -> None:

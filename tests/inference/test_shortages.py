@@ -118,26 +118,34 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Refusals:
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(None, marks=pytest.mark.long)], ids=["one error", "each error"])
+STARTS = [
+    ("model process", "socketpair", (*NO_FILES, errno.ENOMEM)),  # the pipe to the next one
+    ("model process", "pipe2", (*NO_FILES, errno.ENOMEM)),  # the pipes by which the fork server is asked for it
+    ("model process", "socket", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # the connection to the fork server
+    ("model process", "accept4", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # in the fork server
+    ("model process", "fork", (errno.EAGAIN, errno.ENOMEM)),  # in the fork server
+    ("model process", "pthread_create", (errno.EAGAIN,)),  # in the server, and in the model process
+    ("fork server", "fork", (errno.EAGAIN, errno.ENOMEM)),
+    ("fork server", "execv", (*NO_FILES, errno.ENOMEM)),
+    ("fork server", "bind", (errno.ENOSPC, errno.ENOMEM)),  # its socket
+]
+"""What ends, a call that starting it needs, and its errors."""
+FIRST = [("model process", "pipe2"), ("model process", "fork"), ("fork server", "bind")]
+
+
 @pytest.mark.parametrize(
-    ("ended", "call", "codes"),
+    ("ended", "call", "codes", "most"),
     [
-        ("model process", "socketpair", (*NO_FILES, errno.ENOMEM)),  # the pipe to the next one
-        ("model process", "pipe2", (*NO_FILES, errno.ENOMEM)),  # the pipes by which the fork server is asked for it
-        ("model process", "socket", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # the connection to the fork server
-        ("model process", "accept4", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # in the fork server
-        ("model process", "fork", (errno.EAGAIN, errno.ENOMEM)),  # in the fork server
-        ("model process", "pthread_create", (errno.EAGAIN,)),  # in the server, and in the model process
-        ("fork server", "fork", (errno.EAGAIN, errno.ENOMEM)),
-        ("fork server", "execv", (*NO_FILES, errno.ENOMEM)),
-        ("fork server", "bind", (errno.ENOSPC, errno.ENOMEM)),  # its socket
+        *((ended, call, codes, 1) for ended, call, codes in STARTS if (ended, call) in FIRST),
+        *(pytest.param(*start, None, marks=pytest.mark.long) for start in STARTS),
     ],
 )
 def test_a_process_is_started_once_the_system_no_longer_refuses(
     ended: str, call: str, codes: tuple[int, ...], most: int | None, other_sqlite: str, refusals: Refusals
 ) -> None:
     """The model process ends, or the fork server too, and nothing replaces it for a while, once for each error that
-    Linux gives (in ``make test`` for one). Results are taken meanwhile; nothing is left of the attempts."""
+    Linux gives (in ``make test`` for one error of some calls). Results are taken meanwhile; nothing is left of the
+    attempts."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         httpx.Client(base_url=server.address, timeout=60) as api,

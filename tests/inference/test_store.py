@@ -29,7 +29,7 @@ from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.timeouts import UNHURRIED
 from tests.conftest import on_either
 from tests.inference.rounds import rounds
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 from tests.operations.verbs import store as store_now
 
@@ -170,7 +170,7 @@ def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
         todo += gc.get_referents(each)
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, DIFFERENT)
 def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, running: Service, system: str) -> None:
     """With points decided on ahead: each keeps a state of its own."""
     create(running, definition(algorithm=SYSTEMS[system]))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
+from adabkb_client import APIError
 from adabkb_client import Client as StudyClient
 from adabkb_integrations.ax import ChoiceParameterConfig, Client, RangeParameterConfig
 from adabkb_integrations.wandb import sweep
@@ -17,36 +20,36 @@ PARAMETERS: list[RangeParameterConfig | ChoiceParameterConfig] = [
 
 
 def test_parameters_goals_and_bounds_are_those_of_the_study(server: str) -> None:
-    client = Client(server, budget=3, seed=1)
-    client.configure_experiment(parameters=PARAMETERS, name="s")
-    client.configure_optimization(objective="-1 * loss", outcome_constraints=["latency <= 20", "memory >= 1e3"])
-    info = client.study.info()
-    assert [each["kind"] for each in info.parameters] == ["float", "int", "ordinal", "categorical"]
-    assert info.direction == "minimize"
-    assert [(each["metric"], each.get("lower"), each.get("upper")) for each in info.outcome_constraints] == [
-        ("latency", None, 20.0),
-        ("memory", 1000.0, None),
-    ]
-    trials = client.get_next_trials(max_trials=2)
-    for number in trials:
-        client.complete_trial(number, {"loss": (0.5 * number, 0.1), "latency": 3.0, "memory": (2e3, 1.0)})
-    (last,) = client.get_next_trials(max_trials=5)
-    client.mark_trial_failed(last)
-    assert client.get_next_trials(max_trials=1) == {}
-    assert [each.std_error for each in client.study.observations()] == [0.1, 0.1]
-    best, predicted, trial, name = client.get_best_parameterization()
-    assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
+    with Client(server, budget=3, seed=1) as client:
+        client.configure_experiment(parameters=PARAMETERS, name="s")
+        client.configure_optimization(objective="-1 * loss", outcome_constraints=["latency <= 20", "memory >= 1e3"])
+        info = client.study.info()
+        assert [each["kind"] for each in info.parameters] == ["float", "int", "ordinal", "categorical"]
+        assert info.direction == "minimize"
+        assert [(each["metric"], each.get("lower"), each.get("upper")) for each in info.outcome_constraints] == [
+            ("latency", None, 20.0),
+            ("memory", 1000.0, None),
+        ]
+        trials = client.get_next_trials(max_trials=2)
+        for number in trials:
+            client.complete_trial(number, {"loss": (0.5 * number, 0.1), "latency": 3.0, "memory": (2e3, 1.0)})
+        (last,) = client.get_next_trials(max_trials=5)
+        client.mark_trial_failed(last)
+        assert client.get_next_trials(max_trials=1) == {}
+        assert [each.std_error for each in client.study.observations()] == [0.1, 0.1]
+        best, predicted, trial, name = client.get_best_parameterization()
+        assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
 
 
 def test_what_a_study_has_not_is_refused(server: str) -> None:
-    client = Client(server)
-    with pytest.raises(RuntimeError, match="call configure_experiment"):
-        client.get_next_trials(max_trials=1)
-    client.configure_experiment(parameters=PARAMETERS)
-    with pytest.raises(ValueError, match="must be one metric, such as 'accuracy' or '-loss'"):
-        client.configure_optimization(objective="loss, -latency")
-    with pytest.raises(ValueError, match="must be such as 'latency <= 20'"):
-        client.configure_optimization(objective="loss", outcome_constraints=["latency <= 1.1 * baseline"])
+    with Client(server) as client:
+        with pytest.raises(RuntimeError, match="call configure_experiment"):
+            client.get_next_trials(max_trials=1)
+        client.configure_experiment(parameters=PARAMETERS)
+        with pytest.raises(ValueError, match="must be one metric, such as 'accuracy' or '-loss'"):
+            client.configure_optimization(objective="loss, -latency")
+        with pytest.raises(ValueError, match="must be such as 'latency <= 20'"):
+            client.configure_optimization(objective="loss", outcome_constraints=["latency <= 1.1 * baseline"])
 
 
 def test_the_configuration_of_a_sweep_is_that_of_the_study(server: str) -> None:
@@ -78,3 +81,15 @@ def test_the_configuration_of_a_sweep_is_that_of_the_study(server: str) -> None:
             sweep({"parameters": {"x": normal}}, "t", client)
         with pytest.raises(ValueError, match="early_terminate: leave it out"):
             sweep({"parameters": parameters, "early_terminate": {"type": "hyperband"}}, "t", client)
+
+
+def test_no_connection_is_left_open(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_URL", server)
+    with Client() as client:
+        client.configure_experiment(parameters=PARAMETERS[:1])
+        client.configure_optimization(objective="loss")
+    with pytest.raises(RuntimeError, match="closed"):
+        client.get_next_trials(max_trials=1)
+    with pytest.raises(APIError):
+        sweep({"parameters": {"x": {"min": 2.0, "max": 1.0}}}, "s")
+    gc.collect()  # a client that was left open is a ResourceWarning here

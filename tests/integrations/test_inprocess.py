@@ -79,9 +79,9 @@ def unlucky(
 def test_a_study_on_a_server_evaluates_the_same_points(
     client: Client, space: dict[str, Parameter], options: dict[str, Any]
 ) -> None:
-    study = client.create_study("s", space, direction="minimize", budget=20, seed=3, **options)
+    study = client.create_study("s", space, direction="minimize", budget=14, seed=3, **options)
     study.run(unlucky, catch=ZeroDivisionError, progress=False)
-    found = minimize(unlucky, space, 20, seed=3, **options, catch=ZeroDivisionError, progress=False)
+    found = minimize(unlucky, space, 14, seed=3, **options, catch=ZeroDivisionError, progress=False)
     theirs = list(study.trials())
     assert [dict(trial.parameters) for trial in found.trials] == [dict(trial.parameters) for trial in theirs]
     assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [

@@ -172,9 +172,10 @@ def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_
     assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]
 
 
-def test_the_best_of_several_branches_is_found_and_tuned_in_most_studies() -> None:
-    studies = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)) for seed in range(4)]
-    assert sum(study.best_value < 0.01 for study in studies) >= 3
+@pytest.mark.parametrize("seeds", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_the_best_of_several_branches_is_found_and_tuned_in_most_studies(seeds: int) -> None:
+    studies = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)) for seed in range(seeds)]
+    assert sum(study.best_value < 0.01 for study in studies) >= 0.75 * seeds
 
 
 def test_a_condition_on_a_number_is_learned() -> None:

@@ -300,6 +300,7 @@ def test_losses_in_a_row_stop_a_run(study: Study) -> None:
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_an_interrupted_run_gives_its_trials_back_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()

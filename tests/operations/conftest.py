@@ -26,6 +26,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "sobol": {"kind": "sobol"},
 }
 """An ``algorithm`` of each kind, for ``definition``."""
+DIFFERENT = ("auto", "paper", "gp-threds", "random")
+"""Those whose models differ the most, for ``make test`` where ``tests/engine/test_policies.py`` has all of them."""
 OF_THE_PAPER = [name for name in SYSTEMS if name not in ("auto", "random", "sobol")]
 """Those for one kind of space: a box of parameters that are always there."""
 

@@ -19,7 +19,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary, events
 from adabkb_service.storage.tables import studies as studies_table
 from tests.conftest import on_either
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, observe_batch, store, suggest
 
 Point = dict[str, Any]
@@ -79,12 +79,12 @@ def kept(database: Database, study: str) -> Kept:
 PROFILES = ["auto", "paper"]
 
 
-def run(running: Service, study: str, system: str, rounds: int = 12) -> list[Point]:
+def run(running: Service, study: str, system: str, rounds: int = 10) -> list[Point]:
     create(running, definition(id=study, algorithm=SYSTEMS[system]))
     return [point for number in range(rounds) for point in step(running, study, number)]
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, DIFFERENT)
 def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
     database: Database, clock: ManualClock, system: str
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
     expected = run(Service(database, clock=clock), "uninterrupted", system)
     create(Service(database, clock=clock), definition(id="restarted", algorithm=SYSTEMS[system]))
     found: list[Point] = []
-    for number in range(12):
+    for number in range(10):
         running = Service(database, clock=clock)
         found += step(running, "restarted", number)
         if number % 2:  # else the rows are behind the log, as after a crash
@@ -107,7 +107,7 @@ def test_two_servers_on_one_database_follow_each_other(database: Database, clock
     expected = run(Service(database, clock=clock), "alone", system)
     servers = [Service(database, clock=clock), Service(database, clock=clock)]
     create(servers[0], definition(id="shared", algorithm=SYSTEMS[system]))
-    found = [point for number in range(12) for point in step(servers[number % 2], "shared", number)]
+    found = [point for number in range(10) for point in step(servers[number % 2], "shared", number)]
     assert found == expected
     kept(database, "shared").assert_same(kept(database, "alone"))
 
@@ -127,7 +127,7 @@ def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualCl
     kept(database, "hurried").assert_same(kept(database, "at-once"))
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, DIFFERENT)
 def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock: ManualClock, system: str) -> None:
     """The rows hold nothing that the log does not."""
     running = Service(database, clock=clock)

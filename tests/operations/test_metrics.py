@@ -71,11 +71,11 @@ def test_a_study_with_metrics_lives_through_restarts_corrections_export_import_a
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, constrained())
-    for _ in range(6):
+    for _ in range(4):
         step(running)
     correct(running, "s", 1, {"metrics": {"latency": 0.25}})
     correct(running, "s", 2, {"excluded": True})
-    for _ in range(3):
+    for _ in range(2):
         step(Service(database, clock=clock))
     assert list(examine(database)) == []
     assert replay(running, "s").diverged == []
@@ -222,7 +222,7 @@ def test_bounds_of_metrics_go_together_with_constraints_on_parameters_and_with_c
     database: Database, clock: ManualClock, running: Service, changes: dict[str, Any]
 ) -> None:
     create(running, definition(**changes))
-    for _ in range(4):
+    for _ in range(3):
         step(running)
         step(Service(database, clock=clock))
     points = [row.parameters for row in read.list_observations(running, "s", 0, 100).items]

@@ -28,7 +28,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.conftest import on_either
 from tests.operations.busy import busy_study
-from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Value, get, observe, suggest
 
 
@@ -51,7 +51,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
     return points
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, DIFFERENT)
 def test_a_study_goes_on_in_another_kind_of_database(
     running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
@@ -206,7 +206,7 @@ def test_a_line_that_was_altered_is_refused_by_its_number(
     assert "studies" not in row_counts(database)
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, DIFFERENT)
 def test_cells_that_are_no_tree_are_refused_by_their_line(
     database: Database, exported: Callable[[str], list[str]], system: str
 ) -> None:

@@ -353,7 +353,7 @@ def live(databases: Databases, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("databases", ["sqlite"], indirect=True)
 def test_every_life_of_a_study_is_that_of_a_dictionary(databases: Databases) -> None:
-    live(databases, examples=25, steps=40)
+    live(databases, examples=8, steps=40)
 
 
 @pytest.mark.long

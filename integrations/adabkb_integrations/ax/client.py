@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from types import TracebackType
+from typing import Any, Self, Unpack
 
 import adabkb_client
 from adabkb_client import Direction, NoTrialAvailable, OutcomeConstraint, Study, StudyComplete, StudySettings
@@ -15,7 +16,7 @@ OBJECTIVE = re.compile(r"\s*(-)?\s*(?:1(?:\.0)?\s*\*\s*)?(\w+)\s*")
 
 
 class Client:
-    """A study on a server, by the calls of Ax.
+    """A study on a server, by the calls of Ax. Close it, or use it in ``with``, to close its connections.
 
     Args:
         url: of the server; ADABKB_URL by default.
@@ -29,6 +30,18 @@ class Client:
         self._configs: Sequence[RangeParameterConfig | ChoiceParameterConfig] = ()
         self._metric = ""
         self._study: Study | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the server. The study stays there."""
+        self._client.close()
 
     @property
     def study(self) -> Study:

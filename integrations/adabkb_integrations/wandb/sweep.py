@@ -20,7 +20,7 @@ def sweep(
     Args:
         config: as ``wandb.sweep`` takes it: ``parameters``, ``metric``, and ``run_cap`` as the budget.
         name: of the study.
-        client: of the server; ``Client()`` by default.
+        client: of the server; by default a ``Client()`` that stays open until the program ends.
         settings: as in ``Client.create_study``.
 
     Raises:
@@ -37,7 +37,14 @@ def sweep(
         settings.setdefault("budget", config["run_cap"])
     goal = config.get("metric", {}).get("goal", "minimize")
     space = {key: _parameter(key, each) for key, each in config["parameters"].items()}
-    return (client or Client()).create_study(name, space, direction=goal, **settings)
+    if client is not None:
+        return client.create_study(name, space, direction=goal, **settings)
+    own = Client()
+    try:
+        return own.create_study(name, space, direction=goal, **settings)
+    except BaseException:
+        own.close()
+        raise
 
 
 def _parameter(name: str, given: Mapping[str, Any]) -> Parameter:

@@ -15,6 +15,10 @@ from typing import IO, Any
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import TextContent, TextResourceContents
 
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._http.connection import server_at, settings
+from adabkb_client.mcp._server import create_server
+
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
 SPACE = {"x": {"kind": "float", "low": 0, "high": 1}, "n": {"kind": "int", "low": 1, "high": 8}}
 
@@ -73,6 +77,17 @@ async def over_stdio(url: str, *options: str, token: str | None = None) -> Async
     with tempfile.TemporaryFile("w+") as errors:
         async with Client(stdio_client(server, errlog=errors)) as client:
             yield Agent(client, errors)
+
+
+@asynccontextmanager
+async def in_process(url: str, token: str | None = None) -> AsyncIterator[Agent]:
+    """An agent whose server is in this process: for what the tools do, whichever transport they are called over."""
+    transport = AsyncTransport(settings(server_at(url), token, 60.0, None, False))
+    try:
+        async with Client(create_server(transport, read_only=False)) as client:
+            yield Agent(client)
+    finally:
+        await transport.close()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 
-from tests.client.mcp.agents import over_stdio
+from tests.client.mcp.agents import in_process
 from tests.docs import blocks, commands
 
 PAGE = "guides/agents.md"
@@ -35,7 +35,7 @@ def test_the_session_goes_as_it_shows(server: str) -> None:
     [session] = texts("text")
 
     async def held() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             for exchange in session.strip().split("\n\n"):
                 call, shown = exchange.split("\n")
                 tool, _, arguments = call.partition(" ")

@@ -18,7 +18,7 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.access.conftest import give_token
 from tests.cli.test_installations import ROOT, adabkb, installed
-from tests.client.mcp.agents import SPACE, over_stdio
+from tests.client.mcp.agents import SPACE, in_process, over_stdio
 from tests.servers import free_port, server_on, serving
 
 
@@ -98,9 +98,9 @@ def test_a_token_that_may_only_read_is_told_so(guarded: tuple[str, str, str]) ->
     address, working, reading = guarded
 
     async def session() -> None:
-        async with over_stdio(address, token=working) as agent:
+        async with in_process(address, token=working) as agent:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
-        async with over_stdio(address, token=reading) as agent:
+        async with in_process(address, token=reading) as agent:
             assert (await agent.call("info", study="s"))["state"] == "running"
             refusals = [
                 await agent.refusal("suggest", study="s"),

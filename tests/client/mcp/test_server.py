@@ -84,7 +84,7 @@ def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(server
             assert "suggest" not in answer.text
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+@pytest.mark.parametrize("host", [pytest.param("127.0.0.1", marks=pytest.mark.long), "localhost", "[::1]"])
 def test_http_serves_on_loopback(server: str, host: str) -> None:
     async def session(url: str) -> None:
         async with over_http(url) as agent:

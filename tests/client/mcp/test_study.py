@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adabkb_client import Client, Float
-from tests.client.mcp.agents import ADABKB, SPACE, Agent, environment, http_server, over_http, over_stdio
+from tests.client.mcp.agents import ADABKB, SPACE, Agent, environment, http_server, in_process, over_http, over_stdio
 from tests.examples.test_examples import finish, start
 
 Connect = Callable[[], AbstractAsyncContextManager[Agent]]
@@ -65,7 +65,7 @@ def test_a_whole_study_over_stdio(server: str) -> None:
         assert client.study("s").info().counts.completed == 10
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.long)])
 def test_a_whole_study_over_http(server: str, mode: str) -> None:
     with http_server(server) as url:
         asyncio.run(whole_study(lambda: over_http(url, mode=mode)))
@@ -73,7 +73,7 @@ def test_a_whole_study_over_http(server: str, mode: str) -> None:
 
 def test_studies_of_one_session_do_not_mix(server: str) -> None:
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             for study in ("a", "b"):
                 await agent.call("create_study", study=study, parameters=SPACE, direction="minimize", seed=1)
             for study in ("a", "b", "a"):
@@ -90,7 +90,7 @@ def test_studies_of_one_session_do_not_mix(server: str) -> None:
 
 def test_a_change_with_a_key_is_made_once(server: str) -> None:
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", key="new")
             first = await agent.call("suggest", study="s", key="ask-1")
             assert await agent.call("suggest", study="s", key="ask-1") == first
@@ -109,7 +109,7 @@ def test_a_change_with_a_key_is_made_once(server: str) -> None:
         assert [each.value for each in client.study("s").observations()] == [0.5, 0.4]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.long), "legacy"])
 def test_without_keys_calls_of_two_agents_are_different_changes(server: str, mode: str) -> None:
     """Both number their requests alike."""
 
@@ -126,7 +126,7 @@ def test_without_keys_calls_of_two_agents_are_different_changes(server: str, mod
 
 def test_a_trial_that_goes_on_and_one_that_fails(server: str) -> None:
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             await agent.call(
                 "create_study",
                 study="s",
@@ -171,7 +171,7 @@ def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(se
     objectives = [{"metric": "yield", "direction": "maximize"}, {"metric": "waste", "direction": "minimize"}]
 
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             study = await agent.call("create_study", study="s", parameters=space, objectives=objectives)
             assert [each["name"] for each in study["parameters"]] == list(space)
             [first] = (await agent.call("suggest", study="s", fixed={"solvent": "e"}))["trials"]
@@ -192,7 +192,7 @@ def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     dye = {"kind": "catalogue", "rows": ["a", "b", "c"], "descriptors": {"size": [1, 2, 3]}}
 
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             study = await agent.call("create_study", study="s", parameters={"dye": dye}, direction="maximize")
             assert study["parameters"][0]["rows"] == 3
             trials = (await agent.call("suggest", study="s", count=3))["trials"]
@@ -214,7 +214,7 @@ def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> No
     quantities = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100, "digits": 1}}
 
     async def session() -> None:
-        async with over_stdio(server) as agent:
+        async with in_process(server) as agent:
             study = await agent.call(
                 "create_study", study="s", parameters=space, direction="maximize", quantities=quantities
             )

@@ -175,8 +175,15 @@ def told(space: Space, count: int) -> Run:
     return result
 
 
-@pytest.mark.parametrize("space", [unit_space(6), WITH_CHOICES], ids=["real", "choices"])
-@pytest.mark.parametrize("count", [95, 101])
+@pytest.mark.parametrize(
+    ("space", "count"),
+    [
+        pytest.param(unit_space(6), 95, id="real"),
+        pytest.param(WITH_CHOICES, 101, id="choices"),
+        pytest.param(unit_space(6), 101, id="real-later", marks=pytest.mark.long),
+        pytest.param(WITH_CHOICES, 95, id="choices-earlier", marks=pytest.mark.long),
+    ],
+)
 def test_a_restored_state_goes_on_alike_with_the_part_on(space: Space, count: int) -> None:
     """Every bit: the next points, one at a time and several at once, and what is learned."""
     lived, again = told(space, count), told(space, count)

@@ -185,7 +185,7 @@ def test_members_have_the_form_of_the_search_s_kernel() -> None:
 def test_it_does_not_depend_on_when_it_was_asked_for(every: int) -> None:
     """A study that was asked after every result, or after some, says what one says that was never asked before, to the
     last bit, also after a result that is far from the others."""
-    X, values = noisy(60)
+    X, values = noisy(40)
     values[27] = -1e4
     result, at = Run(auto.start(unit_space(2), Config(), 0)), np.random.default_rng(4).random((30, 2))
     for count, (x, y) in enumerate(zip(X, values, strict=True), start=1):
@@ -213,7 +213,7 @@ def test_several_threads_may_ask_at_once() -> None:
     expected = [auto.predict(state, at).mean for state in states]
 
     def ask(seed: int) -> None:
-        for index in np.random.default_rng(seed).integers(len(states), size=80):
+        for index in np.random.default_rng(seed).integers(len(states), size=20):
             np.testing.assert_array_equal(auto.predict(states[index], at).mean, expected[index])
             auto.report(states[index])
 

@@ -108,7 +108,7 @@ def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[
         for step in range(41):
             result.tell(whole.drawn(1, step), 0.0)
         assert result.state.restarted_at is not None
-    for points, failed in result.steps(12, 4, objective, failing=7):
+    for points, failed in result.steps(9, 3, objective, failing=5):
         assert all(space.violated(space.decode(each)) == [] for each in points)
         assert len({each.tobytes() for each in [*points, *failed, *result.points]}) == (
             len(points) + len(failed) + len(result.points)
@@ -141,8 +141,7 @@ def test_an_optimum_on_a_curved_boundary_is_found() -> None:
     angles = np.linspace(0.0, np.pi / 2, 100_001)
     boundary = 0.7 * np.column_stack([np.cos(angles), np.sin(angles)])
     best = max(-((boundary[:, 0] - 0.9) ** 2) - 2.0 * (boundary[:, 1] - 0.6) ** 2)
-    for seed in range(2):
-        assert best - max(run(DISK, bowl, 25, seed=seed).values) < 1e-3
+    assert best - max(run(DISK, bowl, 25, seed=0).values) < 1e-3
 
 
 def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
@@ -155,10 +154,9 @@ def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
 
     times = np.linspace(0.0, 1.0, 100_001)
     best = max((60.0 - 40.0 * times) / 100.0 - 4.0 * (times - 0.35) ** 2) + 2.0
-    for seed in range(2):
-        result = run(space, heat, 30, seed=seed)
-        assert all(not space.violated(space.decode(point)) for point in result.points)
-        assert -1e-9 <= best - max(result.values) < 1e-3
+    result = run(space, heat, 30, seed=0)
+    assert all(not space.violated(space.decode(point)) for point in result.points)
+    assert -1e-9 <= best - max(result.values) < 1e-3
 
 
 def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:

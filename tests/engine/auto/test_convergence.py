@@ -39,10 +39,10 @@ def optimised(instance: Instance, seed: int, steps: int, noise: float) -> tuple[
     ("name", "steps", "limit", "succeed"),
     [
         ("Branin", 40, 0.1, 3),
-        ("Hartmann_3", 40, 0.02, 1),
+        pytest.param("Hartmann_3", 40, 0.02, 1, marks=pytest.mark.long),
         ("Hartmann_6", 50, 0.3, 3),
-        ("Levy_6", 60, 0.2, 2),
-        ("Rosenbrock_2", 50, 1.0, 3),
+        pytest.param("Levy_6", 60, 0.2, 2, marks=pytest.mark.long),
+        pytest.param("Rosenbrock_2", 50, 1.0, 3, marks=pytest.mark.long),
     ],
 )
 def test_regret_after_a_short_run(name: str, steps: int, limit: float, succeed: int) -> None:
@@ -60,10 +60,10 @@ def test_regret_after_a_short_run(name: str, steps: int, limit: float, succeed: 
 
 
 def test_the_recommended_point_is_better_than_the_luckiest() -> None:
-    """60 random observations with noise of 0.3 of the function's standard deviation, 90 functions of 1 to 3 dimensions
+    """60 random observations with noise of 0.3 of the function's standard deviation, 30 functions of 1 to 3 dimensions
     drawn from the prior: the regret of the best posterior mean is lower on average than that of the best value."""
     recommended, luckiest = [], []
-    for seed in range(90):
+    for seed in range(30):
         dimension, rng = 1 + seed % 3, np.random.default_rng([seed, 4])
         X = rng.random((60, dimension))
         f = sample_path(rng, X, np.full(dimension, 0.4 * np.sqrt(dimension)))

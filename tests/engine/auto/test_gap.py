@@ -20,13 +20,14 @@ def hill(u: Array) -> float:
     return -20.0 * float(((u - 0.53) ** 2).sum())
 
 
-def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something() -> None:
-    """20 functions in one dimension and 20 in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results (the gap is
-    as of 15 and 27): no point is better than the recommended one by more than the gap in 33 of 40 at least (36 if it
-    holds in nine of ten), and the median gap is below a third of the range of the results."""
+@pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
+def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something(functions: int) -> None:
+    """Half of the functions in one dimension and half in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results
+    (the gap is as of 15 and 27): no point is better than the recommended one by more than the gap in 33 of 40 at least
+    (36 if it holds in nine of ten), and the median gap is below a third of the range of the results."""
     held, widths = 0, []
-    for seed in range(40):
-        d = 1 if seed < 20 else 2
+    for seed in range(functions):
+        d = 1 if seed < functions // 2 else 2
         space = Space(tuple(IntAxis(f"n{i}", 0, {1: 299, 2: 21}[d]) for i in range(d)))
         result = Run(auto.start(space, Config(), seed))
         grid, rng = result.state.problem.domain.whole.points, np.random.default_rng([seed, d])
@@ -41,7 +42,7 @@ def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something() ->
         assert recommended is not None
         held += float(values.max()) - known[recommended.point.tobytes()] <= gap + 1e-9
         widths.append(gap / np.ptp(result.values))
-    assert held >= 33
+    assert held >= 33 / 40 * functions
     assert np.median(widths) < 1.0 / 3.0
 
 

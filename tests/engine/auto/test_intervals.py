@@ -43,23 +43,25 @@ def coverage(seed: int) -> tuple[float, float]:
     return float(within.mean()), float(between.mean())
 
 
-def test_intervals_cover_what_they_say() -> None:
-    """Averaged over 72 functions of 1, 2 and 3 dimensions and three noise levels: that of 90% between 85% and 95%, that
+@pytest.mark.parametrize("functions", [18, pytest.param(72, marks=pytest.mark.long)])
+def test_intervals_cover_what_they_say(functions: int) -> None:
+    """Averaged over functions of 1, 2 and 3 dimensions and three noise levels: that of 90% between 85% and 95%, that
     of one standard deviation, 68%, between 60% and 75%."""
-    covered = np.array([coverage(seed) for seed in range(72)])
+    covered = np.array([coverage(seed) for seed in range(functions)])
     assert 0.60 <= covered[:, 0].mean() <= 0.75
     assert 0.85 <= covered[:, 1].mean() <= 0.95
 
 
-def test_near_the_best_point_of_a_search_and_far_from_it_intervals_hold_what_they_say() -> None:
-    """After 40 suggested points, on 40 functions of 3 dimensions with noise, at random points more than 0.3 away from
+@pytest.mark.parametrize("functions", [8, pytest.param(40, marks=pytest.mark.long)])
+def test_near_the_best_point_of_a_search_and_far_from_it_intervals_hold_what_they_say(functions: int) -> None:
+    """After 40 suggested points, on functions of 3 dimensions with noise, at random points more than 0.3 away from
     the best one and at those within 0.05 of it: between 85% and 95%. The search's own posterior covers less than 80%
     near it."""
     noise = 0.2
     far: list[float] = []
     near: list[float] = []
     of_search: list[float] = []
-    for seed in range(40):
+    for seed in range(functions):
         rng = np.random.default_rng([seed, 5])
         function, result = drawn(rng, 3), Run(auto.start(unit_space(3), Config(), seed))
         for _ in range(40):

@@ -52,15 +52,15 @@ def assert_equal(one: State, other: State) -> None:
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
 def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
-    """60 results, with a dictionary from the 31st on. One study prepares at random moments, before or after 0 to 3
+    """40 results, with a dictionary from the 21st on. One study prepares at random moments, before or after 0 to 3
     suggestions; the other never does. Points, cells and every number are the same."""
-    monkeypatch.setattr(learning, "EXACT", 30)
-    monkeypatch.setattr(learning, "DICTIONARY", 15)
+    monkeypatch.setattr(learning, "EXACT", 20)
+    monkeypatch.setattr(learning, "DICTIONARY", 10)
     monkeypatch.setattr(learning, "GROWTH", 6)
     rng, prepared = np.random.default_rng(0), 0
     plain, ahead = (Run(auto.start(space, Config(), 0)) for _ in range(2))
     pending: list[Array] = []
-    for _ in range(60):
+    for _ in range(40):
         for _ in range(rng.integers(0 if pending else 1, 4)):
             if rng.random() < 0.5:
                 ahead.state = auto.prepare(ahead.state)
@@ -77,16 +77,16 @@ def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space
         ahead.tell(point, value)
         assert_equal(plain.state, ahead.state)
         assert list(plain.cells.items()) == list(ahead.cells.items())
-    assert prepared > 5
+    assert prepared >= 3
     assert plain.state.checkpoint.dictionary is not None
 
 
 def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
-    is opened. 60 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
+    is opened. 30 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
     monkeypatch.setattr(pruning, "OPENED", 10_000)
     result = run(unit_space(3), wave, 3)
-    for _ in range(57):
+    for _ in range(27):
         ahead = Run(auto.prepare(result.state), dict(result.cells), list(result.points), list(result.values))
         point = result.ask()
         assert ahead.ask().tolist() == point.tolist()

@@ -191,12 +191,12 @@ def test_cuts_go_along_the_axis_that_matters() -> None:
     """A wave along the first of 4 axes, from the 11th to the 40th evaluation: less than half of the cuts are along
     the three others (three quarters if cuts were blind)."""
     cut: Counter[int] = Counter()
-    for seed in range(4):
+    for seed in range(2):
         result = run(unit_space(4), lambda u: float(np.sin(7 * u[0])), 10, seed=seed)
         before = set(result.cells)
         for _ in range(30):
             result.step(lambda u: float(np.sin(7 * u[0])))
         names = [key.rpartition(".")[2] for key in result.cells if key not in before]
         cut.update(int(name.split("-")[0]) for name in names)
-    assert cut.total() > 100
+    assert cut.total() > 50
     assert cut[0] / cut.total() > 1 / 2, cut

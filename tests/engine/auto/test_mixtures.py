@@ -145,8 +145,7 @@ def test_a_best_formula_at_an_edge_is_found() -> None:
 
 def test_the_best_pair_of_components_is_found() -> None:
     best = np.array([0.0, 0.35, 0.0, 0.65, 0.0])
-    for seed in range(2):
-        assert max(run(SPARSE, formula(best), 40, seed=seed).values) > -1e-3
+    assert max(run(SPARSE, formula(best), 40, seed=0).values) > -1e-3
 
 
 def test_the_first_points_are_spread_over_the_formulas() -> None:

@@ -226,7 +226,7 @@ def test_a_failing_region_is_left() -> None:
     first 30 evaluations some fail, of the last 20 less than a twentieth; and the hill is found."""
     spurious, hill = np.array([0.3, 0.35]), np.array([0.8, 0.75])
     outcomes = []
-    for seed in range(10):
+    for seed in range(5):
         result = Run(auto.start(unit_space(2), Config(), seed))
         failed, fails = np.zeros((0, 2)), []
         for _ in range(50):

@@ -51,18 +51,20 @@ def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "bowl_5", "flat_valley_3"])
+@pytest.mark.parametrize(
+    "kind",
+    ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "flat_valley_3", pytest.param("bowl_5", marks=pytest.mark.long)],
+)
 def test_smooth_optima_are_found_to_the_last_digits(kind: str) -> None:
     """A millionth of the range within 25 evaluations per axis, which the search alone does not reach on most."""
     problem = SMOOTH_PROBLEMS[f"smooth_{kind}"]
-    for seed in (100, 101):
-        instance = problem.draw(seed)
-        space = instance.space
-        result = Run(auto.start(space, Config(), seed))
-        for _ in range(problem.budget):
-            point = result.ask()
-            result.tell(point, -instance.evaluate(space.decode(point)).value)
-        assert -max(result.values) <= 1e-6 * instance.evaluate(space.decode(np.zeros(problem.dimension))).value
+    instance = problem.draw(100)
+    space = instance.space
+    result = Run(auto.start(space, Config(), 100))
+    for _ in range(problem.budget):
+        point = result.ask()
+        result.tell(point, -instance.evaluate(space.decode(point)).value)
+    assert -max(result.values) <= 1e-6 * instance.evaluate(space.decode(np.zeros(problem.dimension))).value
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -114,14 +115,15 @@ def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> N
     assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
 
 
-def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(4), marks=pytest.mark.long)], ids=["one", "four"])
+def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]) -> None:
     """In three of four studies within 160 evaluations; the other one takes longer. Without restarts three of four stay
     at the lower peak."""
-    found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in range(4)]
+    found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     monkeypatch.setattr(restarts, "STALL", 1000)
-    without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in range(4)]
-    assert sum(max(each.values) < 0.71 for each in without) >= 3
-    assert sum(max(each.values) > 0.99 for each in found) >= 3
+    without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
+    assert sum(max(each.values) < 0.71 for each in without) >= 0.75 * len(seeds)
+    assert sum(max(each.values) > 0.99 for each in found) >= 0.75 * len(seeds)
 
 
 @pytest.mark.long
