@@ -161,8 +161,8 @@ class Counts(Record):
 class Best(Record):
     """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
 
-    In a study with metrics, ``feasible`` says whether it keeps all outcome constraints. While none does, this is the
-    one that violates them least, and ``violations`` says by how much.
+    In a study with metrics, ``feasible`` says whether it satisfies all outcome constraints. While none does, this is
+    the one that violates them least, and ``violations`` says by how much.
     """
 
     parameters: Parameters
@@ -282,7 +282,7 @@ class BatchItem(Record):
 class Change(Record):
     """A parameter whose value is not that of the study's baseline.
 
-    ``gain`` is what the model expects to lose if this value alone is put back, in the objective's units.
+    ``gain`` is the loss that the model expects if only this value is set back, in the objective's units.
     """
 
     parameter: str

@@ -37,7 +37,7 @@ class ReportCalls(TrialCalls):
         Args:
             trial: the trial, or its number (then its current attempt is meant).
             step: number of steps done so far; 0 is before the first. It must be larger than the one reported before.
-            value: the result that the trial would have if it ended at this step; a finite number.
+            value: value of the objective after this step; a finite number.
             lease_seconds: length of the lease from now on; as before if not given.
 
         Raises:

@@ -216,8 +216,8 @@ class TrialCalls:
 
         Args:
             point: a trial or its number, for the point that its result is of; or parameters.
-            times: how many trials to queue there, 1 to 100. They are handed out before any suggestion, and each counts
-                towards the budget.
+            times: number of trials to queue at this point, 1 to 100. They are handed out before any suggestion, and
+                each counts towards the budget.
 
         Raises:
             Invalid: the point is not in the space.

@@ -123,7 +123,7 @@ def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) ->
         study.add_result({"x": x, "y": y}, (x - 0.4) ** 2 + y)
     gap = study.info().gap
     assert gap is not None
-    assert f"going on will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
+    assert f"further trials will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
 
 
 def test_the_point_of_a_trial_is_repeated(study: Study) -> None:

@@ -167,9 +167,7 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     assert "computed with" not in said
     assert "they were the same before" in said
     assert "All 4 suggestions come out the same" in said
-    assert "See which there are: adabkb study list" in adabkb(
-        "data", "replay", "nowhere", "--database", database_url, code=1
-    )
+    assert "List them: adabkb study list" in adabkb("data", "replay", "nowhere", "--database", database_url, code=1)
 
 
 def test_replay_makes_no_database(tmp_path: Path) -> None:

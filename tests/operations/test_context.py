@@ -180,7 +180,11 @@ ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
     ({"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]}, ("parameters", 1, "context"), "left out with"),
-    ({"objectives": SEVERAL, "direction": None}, ("parameters", 1, "context"), "cannot go with several objectives yet"),
+    (
+        {"objectives": SEVERAL, "direction": None},
+        ("parameters", 1, "context"),
+        "cannot be combined with several objectives yet",
+    ),
     ({"tolerance": 0.0}, ("tolerance",), "cannot go with context parameters: what is left to gain"),
     ({"stop": {"no_gain_for": 9}}, ("stop",), "cannot go with context parameters: a result may be worse"),
     ({"stop": {"gap_share_below": 0.1}}, ("stop",), "cannot go with context parameters: a result may be worse"),

@@ -79,7 +79,7 @@ def test_the_space_of_a_study_with_a_prior_is_not_edited(running: Service) -> No
         ({"lr": {"around": 0.1, "factor": 10, "width": 1}}, ("lr", "width"), "float on a log scale; give factor"),
         ({"lr": {"around": 0.1, "factor": 1.001}}, ("lr", "factor"), "too narrow"),
         ({"n": {"around": 3, "factor": 2, "width": 1}}, ("n", "factor"), "an int on a linear scale; give width"),
-        ({"size": {"around": 3}}, ("size", "around"), "is not for choices; give weights"),
+        ({"size": {"around": 3}}, ("size", "around"), "does not apply to choices; give weights"),
         ({"size": {}}, ("size",), "has no weights"),
         ({"size": {"weights": {"XL": 3}}}, ("size", "weights", "XL"), "is not a choice"),
     ],

@@ -133,7 +133,7 @@ class RunState:
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
         """Take another trial in place of one that was given back because its worker was lost."""
-        log.warning("trial %d of study %r is given back: %s", trial.number, self._study_id, error)
+        log.warning("trial %d of study %r is released: %s", trial.number, self._study_id, error)
         with self._lock:
             self._taken -= 1
 

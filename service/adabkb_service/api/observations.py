@@ -96,7 +96,7 @@ async def exclude_observation(
     seq: Number,
     service: ServiceDep,
     key: KeyDep,
-    reason: Annotated[str | None, Query(max_length=1000, description="why, for the log")] = None,
+    reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result: it stays on record and no longer counts."""
     return reply(await done(service, correct(study_id, seq, {"excluded": True}, reason, key)))

@@ -42,7 +42,7 @@ def incompatible(
     """The errors in each constraint by itself, by index.
 
     Args:
-        texts: of the constraints.
+        texts: the constraints.
         parameters: of the space.
         has_all_values: whether the parameters must have all the values that constraints name; an edited space may have
             lost some.

@@ -112,7 +112,7 @@ class _Facts:
 
 
 def assessment(service: Service, study_id: str) -> answers.Assessment:
-    """A study in a few sentences, with the facts that they are made from.
+    """A summary of a study in a few sentences, with the facts behind them.
 
     Raises:
         StudyNotFound: there is no such study.

@@ -160,9 +160,9 @@ def _budget(study: Study) -> str:
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """The rules that end the study before its budget is used up."""
     if study.tolerance is not None:
-        yield "Ends early", f"once going on will probably gain less than {shown(study.tolerance)}"
+        yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
     if study.stop and study.stop.no_gain_for is not MISSING:
         yield "Ends early", f"after {study.stop.no_gain_for} results without a better one"
     if study.stop and study.stop.gap_share_below is not MISSING:
         share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
-        yield "Ends early", f"once going on will probably gain less than {share}"
+        yield "Ends early", f"once further trials will probably gain less than {share}"

@@ -148,7 +148,7 @@ def get_study(
 @pages.get("/studies/{study_id}/sharing")
 @needs("own")
 def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
-    """Who may do what with a study."""
+    """The owner of a study and the rights of other users."""
     links, _ = tokens.page(service, None, LINKS, link=study_id)
     access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
     now = service.clock()

@@ -223,7 +223,7 @@ class ObservationRow:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A value that a trial reported before its end."""
+    """An intermediate value of a trial."""
 
     study_id: str
     trial: int

@@ -21,7 +21,7 @@ MOST_ROOM = 2**31
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
-    """The state, and why no new point is handed out (None if points are)."""
+    """The state, and why no new point is issued (None if points are)."""
     if _converged(study):
         return "complete", "converged"
     used_up = spent(study)

@@ -148,7 +148,7 @@ function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
+  if (study.gap !== null) parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
   if (density) parts.push("the darker, the more results there are; points are results far from the others");
   return `${parts.join("; ")}.`;
 }
