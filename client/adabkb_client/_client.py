@@ -237,7 +237,7 @@ class Client:
         return Study(self._transport, self._transport.perform(client_calls.restore_study(id, deletion)).id)
 
     def purge_study(self, deletion: int) -> None:
-        """Delete a study in the trash for good.
+        """Permanently delete a study in the trash.
 
         Raises:
             NotFound: there is none of this number in the trash.

@@ -103,5 +103,5 @@ def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
 
 
 def purge_study(deletion: int) -> Steps[None]:
-    """Delete a study in the trash for good."""
+    """Permanently delete a study in the trash."""
     yield Call("DELETE", f"/trash/{deletion}")

@@ -117,7 +117,7 @@ def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File
 
 
 def remove(service: Service, study_id: str, trial: int, number: int) -> None:
-    """Delete a file for good.
+    """Delete a file permanently.
 
     Raises:
         StudyNotFound, FileNotFound: there is no such thing.
