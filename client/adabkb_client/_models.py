@@ -177,8 +177,8 @@ class Best(Record):
 class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
-    Going on will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model, no
-    point is better than the recommended one by more. It is None as long as that is not known.
+    Further trials will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model,
+    no point is better than the recommended one by more. It is None as long as that is not known.
     """
 
     id: str
@@ -261,7 +261,7 @@ class Reported(Record):
 
 @dataclass(frozen=True)
 class Suggestions(Record):
-    """The trials handed out and, if they are fewer than requested, the reason."""
+    """The trials issued and, if they are fewer than requested, the reason."""
 
     trials: tuple[Trial, ...]
     reason: str | None
@@ -322,10 +322,10 @@ class FrontEstimate(Record):
 class Recommendation(Record):
     """The best point by the model and by observation.
 
-    Going on will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None before
-    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed" (the
-    best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in time;
-    ask again) or "model_failed" (``study.info().model["error"]`` says why).
+    Further trials will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None
+    before the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed"
+    (the best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in
+    time; ask again) or "model_failed" (``study.info().model["error"]`` says why).
 
     Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
     "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
@@ -359,7 +359,7 @@ class RunReport(Record):
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
-    are handed out).
+    are issued).
     """
 
     completed: int

@@ -15,7 +15,7 @@ class CostBudget(TypedDict):
     """A budget in the units of the cost, in place of a number of trials."""
 
     cost: float
-    """No trial is handed out once the results have cost as much."""
+    """No trial is issued once the results have cost as much."""
 
 
 class Stop(TypedDict, total=False):

@@ -123,7 +123,7 @@ class Study(StudyResource):
             engine: evaluate on a cluster: "ray" on the one that the program is connected to (``ray.init``) or that
                 RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
                 DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a process or
-                a node that is lost is given back, to be handed out again; it counts towards ``max_failures`` only.
+                a node that is lost is given back, to be issued again; it counts towards ``max_failures`` only.
                 A warning is logged when the cluster has evaluated nothing of the run for half a minute.
             resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
                 ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
@@ -142,7 +142,7 @@ class Study(StudyResource):
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
             lease_seconds: as in ``trial``.
             fixed: as in ``suggest``: this run takes only trials with these values. It is over, with the reason
-                "fixed_exhausted", when all points that have them are handed out.
+                "fixed_exhausted", when all points that have them are issued.
             context: the values of the study's context parameters, or a function that returns them and is called before
                 each request for a trial. A run with such a function goes on when all points of one context are handed
                 out.

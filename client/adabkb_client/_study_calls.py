@@ -118,11 +118,11 @@ class StudyCalls(ReportCalls):
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"catalogues": {parameter: change}})))
 
     def pause(self) -> Steps[StudyInfo]:
-        """Hand out nothing until ``resume``; results are still accepted."""
+        """Issue nothing until ``resume``; results are still accepted."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "paused"})))
 
     def resume(self) -> Steps[StudyInfo]:
-        """Hand out trials again."""
+        """Issue trials again."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "running"})))
 
     def delete(self, *, purge: bool = False) -> Steps[None]:

@@ -136,7 +136,7 @@ class TrialCalls:
         return fates
 
     def fail(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Report that a trial cannot be evaluated; it is not handed out again."""
+        """Report that a trial cannot be evaluated; it is not issued again."""
         failure = {"status": "failed"}
         return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
 
@@ -153,7 +153,7 @@ class TrialCalls:
         return self._lease("heartbeat", trial, {} if lease_seconds is None else {"lease_seconds": lease_seconds})
 
     def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
-        """Give a trial back unevaluated; it is the next to be handed out."""
+        """Give a trial back unevaluated; it is the next to be issued."""
         return _noted(trial, (yield from self._lease("release", trial, retry_for=stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
@@ -171,7 +171,7 @@ class TrialCalls:
             yield from self.release(trial)
 
     def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Let a failed trial be handed out again, before any new point, at no cost to the budget.
+        """Let a failed trial be issued again, before any new point, at no cost to the budget.
 
         Nothing changes if the trial is to be evaluated anyway. The log keeps the reason.
 
@@ -183,7 +183,7 @@ class TrialCalls:
         return self._decode(Answer, (yield Call("POST", f"{self._path}/trials/{number}/retry", body)))
 
     def retry_failed(self, reason: str | None = None) -> Steps[list[Trial]]:
-        """Let all failed trials be handed out again, and return them. A paused study also needs ``resume``."""
+        """Let all failed trials be issued again, and return them. A paused study also needs ``resume``."""
         retried = []
         for trial in (yield from self.trials("failed").all()):
             with suppress(Conflict):  # a late result has completed it
@@ -208,7 +208,7 @@ class TrialCalls:
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
 
     def queue(self, parameters: Parameters) -> Steps[Trial]:
-        """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
+        """Queue a point that you choose. It is issued before any suggestion, and counts towards the budget."""
         return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", _point(parameters))))
 
     def repeat(self, point: Leased | Trial | int | Parameters, times: int = 1) -> Steps[list[Trial]]:
@@ -216,7 +216,7 @@ class TrialCalls:
 
         Args:
             point: a trial or its number, for the point that its result is of; or parameters.
-            times: number of trials to queue at this point, 1 to 100. They are handed out before any suggestion, and
+            times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
 
         Raises:

@@ -41,16 +41,16 @@ class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
-    finite space, are handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
-    points with the ``fixed`` parameters, and in the context, are handed out), "pending_limit", "paused", or "failures"
+    finite space, are issued, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
+    points with the ``fixed`` parameters, and in the context, are issued), "pending_limit", "paused", or "failures"
     (the study was paused after too many failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "all trials of its budget are handed out, and results of others are awaited",
-        "exhausted": "all points of its space are handed out, and results of others are awaited",
-        "fixed_exhausted": "all points with these values of fixed and context are handed out; give others",
+        "budget": "all trials of its budget are issued, and results of others are awaited",
+        "exhausted": "all points of its space are issued, and results of others are awaited",
+        "fixed_exhausted": "all points with these values of fixed and context are issued; give others",
         "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
         "gain_unlikely": "it stops because going on will gain little, unless a result that is awaited changes that",
         "pending_limit": "as many trials as its pending_limit allows are without a result",
@@ -61,7 +61,7 @@ class NoTrialAvailable(AdaBKBError):
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
         because = self.explanations.get(reason or "", "the server gave no reason that this client knows")
-        super().__init__(f"study {study!r} hands out no trial ({reason}): {because}")
+        super().__init__(f"study {study!r} issues no trial ({reason}): {because}")
         self.reason = reason
         self.retry_after = retry_after
 
@@ -87,7 +87,7 @@ class WorkerDied(AdaBKBError):
 class WorkerLost(AdaBKBError):
     """The cluster of ``study.run(..., engine=...)`` lost the process or the node that evaluated a trial.
 
-    The trial is given back, and handed out again before any new point.
+    The trial is given back, and issued again before any new point.
     """
 
 
@@ -176,7 +176,7 @@ _REMEDIES = {
     "observation_not_found": "study.observations() yields those that there are.",
     "study_exists": "client.study(id) opens it as it is, study.update(parameters=...) edits its space; another "
     "definition needs another id.",
-    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) hands out a failed trial "
+    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
     "again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) lets the trial begin again, with a curve of "
     "its own.",

@@ -152,7 +152,7 @@ def test_studies_without_a_mixture_are_refused_at_the_place_of_the_fault(
 
 @pytest.mark.parametrize("kind", [*OF_THE_PAPER, "sobol"])
 def test_other_systems_refuse_mixtures(kind: str) -> None:
-    with pytest.raises(ValidationError, match="the profile auto can keep them"):
+    with pytest.raises(ValidationError, match="the profile auto supports them"):
         mixed(algorithm=SYSTEMS[kind], parameters=PARAMETERS[:3], mixtures=MIXTURES[:1])
 
 

@@ -46,7 +46,7 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/forbidden")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: excluded by the constraints.")
         page.goto("/studies/left-out")
         drawn(page, "contour", "slices", "partition")
         page.locator("#contour-x").select_option("fat")
@@ -101,7 +101,7 @@ def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api
         page.goto("/studies/epochs")
         drawn(page, "curves")
         expect(page.locator("#curves .said")).to_have_text(
-            "2 trials, 1 of them stopped early; the longest came to step 899."
+            "2 trials, 1 of them stopped early; the longest reached step 899."
         )
         curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
         assert [len(each["points"]) for each in curves] == [101, 48]

@@ -44,7 +44,7 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
         row_of(page, 1).get_by_text("Prior knowledge").click()
         row_of(page, 1).get_by_label("Value in use today").fill("400")
         expect(page.locator("#summary")).to_contain_text("angle: a number from 0 to 360, whose ends are the same point")
-        expect(page.locator("#summary")).to_contain_text("known and not chosen")
+        expect(page.locator("#summary")).to_contain_text("known, not chosen")
         row_of(page, 1).get_by_label("log scale").check()
         row_of(page, 1).get_by_label("From").fill("1")
         page.get_by_role("button", name="Create the study").click()
@@ -69,7 +69,7 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     gluing(api)
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/gluing")
-        expect(page.get_by_text("Fill in what is known to see the best point for it.")).to_be_visible()
+        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_visible()
         best = page.locator("#best-context")
         best.get_by_label("humidity").fill("0,5")
         best.get_by_role("button", name="Show the best point").click()
@@ -78,7 +78,7 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
         best.get_by_role("button", name="Show the best point").click()
         expect(page.locator("[data-parameter=humidity] [data-by=model]")).to_have_text("0.5")
         expect(page.locator("[data-parameter=machine] [data-by=observed]")).to_have_text("A")
-        expect(page.get_by_text("Fill in what is known to see the best point for it.")).to_be_hidden()
+        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_hidden()
         drawn(page, "history", "slices")
         assert accessible(page) == []
         page.get_by_role("button", name="Next experiment").first.click()

@@ -15,10 +15,10 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill("worded")
-        page.get_by_label("The result is to be").select_option("maximize")
-        page.get_by_label("What it is").fill("Yield")
-        page.get_by_label("Its unit").fill("%")
-        page.get_by_label("Least possible result").fill("100")
+        page.get_by_label("The result should be").select_option("maximize")
+        page.get_by_label("Measured quantity").fill("Yield")
+        page.get_by_label("Unit of the result").fill("%")
+        page.get_by_label("Smallest possible result").fill("100")
         page.get_by_label("Largest possible result").fill("0,5")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("temperature")
@@ -27,7 +27,7 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         row.get_by_label("Unit").fill("°C")
         row.get_by_label("Step").fill("1")
         row.get_by_text("Prior knowledge").click()
-        row.get_by_label("What people read").fill("Bath temperature")
+        row.get_by_label("Label").fill("Bath temperature")
         expect(page.locator("#summary")).to_contain_text(
             "a number from 20 to 120 °C, called “Bath temperature” in steps of 1"
         )
@@ -38,7 +38,7 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         page.get_by_label("Time for one experiment").fill("1,5 h")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_label("Largest possible result")).to_be_focused()
-        page.get_by_label("Least possible result").fill("0")
+        page.get_by_label("Smallest possible result").fill("0")
         page.get_by_label("Largest possible result").fill("100")
         assert accessible(page) == []
         page.get_by_role("button", name="Create the study").click()

@@ -239,15 +239,15 @@ class Changing:
     async def release(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
     ) -> answers.ChangeAnswer:
-        """Give a trial back without a result, for others to evaluate. It is the next one that suggest hands out."""
+        """Give a trial back without a result, for others to evaluate. It is the next one that suggest issues."""
         return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
 
     async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a study hand out no trials until resume. Results are still accepted."""
+        """Let a study issue no trials until resume. Results are still accepted."""
         return answers.status(await self._perform(StudyCalls(study).pause(), context, key))
 
     async def resume(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a paused study hand out trials again. After too many failures, first make sure that the cause is
+        """Let a paused study issue trials again. After too many failures, first make sure that the cause is
         removed."""
         return answers.status(await self._perform(StudyCalls(study).resume(), context, key))
 

@@ -68,8 +68,7 @@ async def get_recommendation(
     context: Annotated[
         str | None,
         Query(
-            description="a JSON object with the values of all context parameters, in a study that has some, such as "
-            '{"humidity": 0.4}',
+            description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}',
             max_length=4_000,
         ),
     ] = None,
@@ -142,8 +141,8 @@ async def get_slice(
     at: Annotated[
         str | None,
         Query(
-            description='a JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
-            "point that the model recommends",
+            description='JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
+            "recommended point",
             max_length=4_000,
         ),
     ] = None,

@@ -53,7 +53,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
         file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)
         file.write("\n")
     file.write("## Definition\n\n")
-    head = ["Parameter", "Kind", "Values", "Exists only where", "Thought to be best near"]
+    head = ["Parameter", "Kind", "Values", "Active only if", "Best value expected near"]
     _table(
         file,
         head,

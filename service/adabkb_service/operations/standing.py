@@ -8,13 +8,13 @@ from adabkb_service.contract.answers import Study
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up; a larger one continues the study (a cost budget cannot be changed).",
-    "exhausted": "Every point of the space has been handed out.",
+    "exhausted": "Every point of the space has been issued.",
     "converged": "The study has reached its tolerance: further trials will probably gain less.",
     "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
-    "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
+    "gain_unlikely": "Further trials will probably gain less than the study's rule asks for, so it stopped.",
     "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
     "pending_limit": "No new point until an unfinished trial has its result.",
-    "paused": "Paused: no new points are handed out. Results are still accepted.",
+    "paused": "Paused: no new points are issued. Results are still accepted.",
 }
 
 

@@ -58,7 +58,7 @@ FINEST = 15
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Of a duration: seconds, and the name."""
 NOTIFICATIONS: Mapping[str, str] = {
-    "trial.reserved": "a trial is handed out",
+    "trial.reserved": "a trial is issued",
     "trial.overdue": "a trial is overdue: its lease ran out",
     "trial.done": "a trial is completed, has failed or was stopped",
     "study.ended": "the study is complete",

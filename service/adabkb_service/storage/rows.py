@@ -120,7 +120,7 @@ class StudyRow:
 
     @property
     def waiting(self) -> int:
-        """Number of trials that suggestions hand out before new points."""
+        """Number of trials that suggestions issue before new points."""
         return self.queued + self.released + self.expired
 
     @property

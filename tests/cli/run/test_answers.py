@@ -119,7 +119,7 @@ def test_output_that_is_no_result_ends_the_command_at_the_first_trial_which_cost
     study = create(budget=2)
     said = run(study, script, *options, code=1)
     assert reason in said
-    assert f"study '{study.id}' takes a result such as 0.1. The trial is given back." in said
+    assert f"study '{study.id}' takes a result such as 0.1. The trial is released." in said
     assert states(study) == ["released"]
 
 

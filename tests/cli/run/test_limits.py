@@ -53,7 +53,7 @@ def test_exit_code_75_gives_the_trial_back_and_the_next_attempt_may_complete_it(
 def test_trials_that_are_always_given_back_stop_the_command(create: Create, run: Run) -> None:
     study = create(budget=3)
     said = run(study, "exit 75", "--max-failures", "2", code=1)
-    assert "2 trials in a row were given back, this is the last: exit code 75" in said
+    assert "2 trials in a row were released; reason of the last one: exit code 75" in said
     assert states(study) == ["released"]
 
 
