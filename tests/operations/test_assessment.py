@@ -126,7 +126,7 @@ def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -
     found = assessment(running, "s")
     assert found.findings is None
     assert found.latest is not None
-    assert (found.latest.text, found.latest.state) == ("Trial 1 is somebody's own point.", "queued")
+    assert (found.latest.text, found.latest.state) == ("Trial 1 is a user's own point.", "queued")
 
 
 def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Service) -> None:
@@ -176,7 +176,7 @@ def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None
     found = assessment(running, "s")
     assert found.progress.text.startswith("No result keeps all bounds yet. The nearest of 5 is 1.5 (trial 1)")
     assert found.progress.text.endswith("beyond the bounds of cost.")
-    assert found.outlook.text == "As no result keeps all bounds, the model cannot say how much better one could be."
+    assert found.outlook.text == "No result satisfies all bounds, so the remaining gain is unknown."
     observed(running, suggest(running, "s", Ask()).view.trials[0].number, 9.5, {"cost": 1.0})
     assert assessment(running, "s").progress.text.startswith("The best of 6 results is 9.5 (trial 6)")
 
@@ -239,9 +239,9 @@ def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service
     assert check.text.startswith("The model cannot follow the results: ")
     assert found.progress.text == "The best of 2 results is -1.7e+308."
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
-    assert found.outlook.text == "The model cannot follow the results, so it cannot say what there is left to gain."
+    assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None
-    assert found.latest.text.startswith("Trial 1 is quasi-random, as the model did not answer in time.")
+    assert found.latest.text.startswith("Trial 1 is quasi-random, because the model did not answer in time.")
 
 
 def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> None:
@@ -278,7 +278,7 @@ def test_a_best_point_at_the_end_of_a_range_can_be_widened(running: Service) -> 
     (found,) = (each for each in assessment(running, "s").checks if each.check == "edge")
     assert (found.parameter, found.text) == (
         "temperature",
-        "The best point is at the upper end of temperature (100). Better ones may lie beyond it.",
+        "The best point is at the upper end of temperature (100). Better points may lie beyond it.",
     )
     assert found.widened == {**LAB[0], "scale": "linear", "step": None, "high": 140.0}
     edit(running, found.widened)
@@ -296,7 +296,7 @@ def test_of_a_context_and_of_a_circle_no_end_is_reached_and_no_choice_is_left_to
         point = {"angle": 12.0 * turn, "humidity": turn % 2, "machine": "A"}
         observe(running, "s", Value(math.cos(math.radians(12.0 * turn)) + turn % 2, parameters=point))
     found = assessment(running, "s")
-    assert found.outlook.text.startswith("What there is left to gain depends on the context.")
+    assert found.outlook.text.startswith("The remaining gain depends on the context.")
     assert "edge" not in [each.check for each in found.checks]
     assert found.findings is None or not found.findings.untried
 

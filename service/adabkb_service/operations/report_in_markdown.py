@@ -22,7 +22,7 @@ def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[s
 
     Args:
         service: the running service.
-        study_id: of which study.
+        study_id: the study's id.
         with_audit: whether its reader may see the audit log.
 
     Raises:

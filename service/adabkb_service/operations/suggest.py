@@ -68,8 +68,8 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
 }
 """Seconds after which a repeated request may get a trial, by the reason why this one got none."""
 CANNOT_FIX = (
-    "the system of this study cannot hold parameters fixed for one request: the profile auto can; for all points of a "
-    "study, declare the parameter with kind fixed"
+    "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
+    "whole study, declare it with kind fixed"
 )
 
 
