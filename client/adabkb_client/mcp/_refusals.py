@@ -92,7 +92,7 @@ def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
     names = list(arguments.get("parameters") or {})
     faults = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
     trace = f" (request {error.request_id})" if error.request_id else ""
-    what = _listed(faults, "the server does not accept these arguments") if faults else error.detail
+    what = _listed(faults, "the server refused these arguments") if faults else error.detail
     remedy = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
     return " ".join(filter(None, [what, remedy])) + f" [{error.status} {error.code}]{trace}"
 

@@ -127,7 +127,7 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
 def restore(
     service: Service, caller: Caller, study_id: str, number: int | None, key: Key | None = None
 ) -> Outcome[views.Study]:
-    """Bring a deleted study back: it goes on where it was.
+    """Restore a deleted study, which continues where it was.
 
     Args:
         service: the service.
