@@ -178,8 +178,8 @@ class StudyResource:
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
-            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
-                hold parameters fixed.
+            Invalid: a value is outside its parameter's range, the context does not fit the study, or the algorithm
+                cannot fix parameters.
             StudyComplete: the study will issue no more trials.
             NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """

@@ -55,8 +55,8 @@ class NoTrialAvailable(AdaBKBError):
         "gain_unlikely": "it ends because further trials will gain little, unless an awaited result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
         "paused": "it is paused; resume it with study.resume()",
-        "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
-        'study.trials("failed"), remove the cause, then make it go on with study.retry_failed() and study.resume()',
+        "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "
+        'study.trials("failed"), remove the cause, then call study.retry_failed() and study.resume()',
     }
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
@@ -169,7 +169,7 @@ class Unavailable(APIError):
 
 _REMEDIES = {
     "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
-    "forbidden": 'Use a token that may, or ask the study\'s owner: study.share(user, "work").',
+    "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
     "deletion_not_found": "client.trash() lists the studies that can be restored.",
     "study_not_found": "client.studies() lists the existing ones; client.create_study() creates one.",
     "trial_not_found": "study.trials() lists the existing ones.",
