@@ -97,12 +97,12 @@ def domain_of(
     conditions = _conditions(declared, origin, found.parameters, choices)
     if constraints and conditions:
         raise ValueError(
-            f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
+            f"constraints cannot be combined with conditions (when) in {origin} yet; keep one of the two, and let the "
             "function return a poor value where the other does not hold"
         )
     if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
         raise ValueError(
-            f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave "
+            f"a catalogue cannot be combined with constraints, mixtures or conditions (when) in {origin} yet; leave "
             "out the rows that must not be suggested"
         )
     context = _context(declared, origin, found)

@@ -74,6 +74,6 @@ def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: in
         if told["changed"]:
             yield f"{plan.id}: replayed, cells or dictionary differ from what was stored"
         if told["diverged"]:
-            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} come out different"
+            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} now differ"
         elif done.returncode:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"

@@ -206,7 +206,7 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     adabkb("study", "update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
     assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
     assert study.info().defaults == {"b": True}
-    assert "is no JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
+    assert "is not a JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
     assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
 
 
@@ -228,7 +228,7 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
 
 
 def test_what_is_known_is_shown(study: Study) -> None:
-    assert "has no observations to go by" in adabkb("study", "recommendation", study.id)
+    assert "has no observations yet" in adabkb("study", "recommendation", study.id)
     assert "has no results" in adabkb("result", "list", study.id)
     assert adabkb("model", "dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
     for number, x in enumerate((0.25, 0.5, 0.75)):
@@ -248,7 +248,8 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     assert (
         adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
     )
-    assert adabkb("model", "validation", study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
+    assert adabkb("model", "validation", study.id) == f"Study {study.id} has 0 results: at least 4 results are "
+                                                      f"needed.\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"
@@ -279,15 +280,15 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trial", "queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
-        (["result", "add", "s", "1", "=3"], "'=3' is no value of a parameter"),
+        (["trial", "queue", "s", "x"], "'x' is not a value of a parameter; give NAME=VALUE, such as C=10"),
+        (["result", "add", "s", "1", "=3"], "'=3' is not a value of a parameter"),
         (["result", "add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
-        (["result", "add", "s", "0.5"], "give the point of the result, too"),
+        (["result", "add", "s", "0.5"], "also give the point of the result"),
         (["trial", "queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
         (["result", "observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (
             ["study", "pause", "s", "--url", "http://127.0.0.1:abc"],
-            "--url or ADABKB_URL is no valid address; check its host and its port",
+            "--url or ADABKB_URL is not a valid URL; check its host and port",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] See which there are: adabkb"),
+        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] List them: adabkb"),
         (["result", "observe", "s", "7", "1"], "has no trial 7"),
         (["result", "observe", "s", "1"], "If there is none: adabkb trial fail s 1 REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
@@ -166,7 +166,7 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     said = adabkb("data", "replay", "s", "--database", database_url)
     assert "computed with" not in said
     assert "they were the same before" in said
-    assert "All 4 suggestions come out the same" in said
+    assert "All 4 suggestions are bit-identical" in said
     assert "List them: adabkb study list" in adabkb("data", "replay", "nowhere", "--database", database_url, code=1)
 
 
@@ -294,7 +294,7 @@ def test_the_doctor_names_what_it_looked_at(migrated_url: str) -> None:
     said = adabkb("data", "doctor", "--database", migrated_url)
     assert said.startswith("Looked at 0 studies with 0 events in ")
     assert Path(migrated_url).name in said
-    assert said.endswith("\nAll is well.\n")
+    assert said.endswith("\nNo problems found.\n")
     with server_on(migrated_url) as address:
         assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
     assert "Looked at 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)

@@ -31,7 +31,7 @@ def test_files_are_added_listed_read_and_removed(study: Study, tmp_path: Path) -
     assert list(study.files(1)) == [second]
     with pytest.raises(NotFound, match="no file 1"):
         study.read_file(1, 1)
-    with pytest.raises(ValueError, match="bytes have no name"):
+    with pytest.raises(ValueError, match="bytes have no file name"):
         study.add_file(1, b"1")
 
 

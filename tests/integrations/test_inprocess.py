@@ -230,7 +230,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ),
         (
             {"space": {**PAIR, "y": Bool(when={"k": ["a"]})}, "constraints": ["n <= 2"]},
-            "constraints cannot go together with conditions (when) in space yet",
+            "constraints cannot be combined with conditions (when) in space yet",
         ),
         (
             {"space": {**PAIR, "x": Float(0, 1, when={"k": ["a"]})}, "function": without_defaults},
@@ -238,7 +238,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ),
         (
             {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["n <= 2"]},
-            "a catalogue cannot go together with constraints",
+            "a catalogue cannot be combined with constraints",
         ),
         ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"cpu 1": 2}}}}, "prior['x'] is about a catalogue"),
         ({"budget": 0}, "budget must be at least 1, not 0"),

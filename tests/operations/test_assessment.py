@@ -57,10 +57,10 @@ def checks(running: Service) -> list[str]:
 def test_an_empty_study_has_little_to_say(running: Service) -> None:
     create(running, definition())
     found = assessment(running, "s")
-    assert (found.results, found.standing) == (0, "Nobody has begun yet.")
+    assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
     assert (found.latest, found.findings, found.checks) == (None, None, [])
-    assert found.outlook.text == "What there is left to gain is known from 9 results on."
+    assert found.outlook.text == "The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
 
@@ -70,7 +70,7 @@ def test_one_result_is_told_with_its_own_digits(running: Service) -> None:
     found = assessment(running, "s")
     assert found.progress.best is not None
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
-    assert found.outlook.text == "What there is left to gain is known from 12 results on; there is 1."
+    assert found.outlook.text == "The remaining gain is known only with 12 or more results; there is 1."
     assert [each.check for each in found.checks] == ["few_results"]
 
 
@@ -85,7 +85,7 @@ def test_five_results_say_nothing_of_parameters(running: Service) -> None:
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert (
         found.checks[0].text
-        == "Few results: 5, for 3 parameters that vary. Expect little of the model before there are 12."
+        == "Few results: 5, for 3 parameters that vary. Do not rely on the model before there are 12."
     )
 
 
@@ -106,7 +106,7 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert found.outlook.text.startswith("Going on gains at most ")
+        assert found.outlook.text.startswith("further trials gain at most ")
         assert "with 90% probability, by this model" in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
@@ -174,7 +174,7 @@ def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None
         (trial,) = suggest(running, "s", Ask()).view.trials
         observed(running, trial.number, 1.5 + number, {"cost": 4.0 + number})
     found = assessment(running, "s")
-    assert found.progress.text.startswith("No result keeps all bounds yet. The nearest of 5 is 1.5 (trial 1)")
+    assert found.progress.text.startswith("No result satisfies all bounds yet. The closest of 5 is 1.5 (trial 1)")
     assert found.progress.text.endswith("beyond the bounds of cost.")
     assert found.outlook.text == "No result satisfies all bounds, so the remaining gain is unknown."
     observed(running, suggest(running, "s", Ask()).view.trials[0].number, 9.5, {"cost": 1.0})
@@ -187,7 +187,7 @@ def test_only_failures_pause_and_say_so(running: Service) -> None:
         observe(running, "s", Failure(suggest(running, "s", Ask()).view.trials[0].number))
     found = assessment(running, "s")
     assert found.progress.text == "No results yet: all 2 trials that ended failed."
-    assert found.standing.startswith("Paused, since trials failed")
+    assert found.standing.startswith("Paused, because too many trials in a row failed")
     assert found.latest is not None
     assert found.latest.text.endswith("It failed.")
 
@@ -224,7 +224,7 @@ def test_long_without_a_gain_is_told(running: Service) -> None:
     observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in values])
     found = assessment(running, "s").outlook
     assert found.results_since_best == 11
-    assert "The last 11 results brought nothing better." in found.text
+    assert "The last 11 results brought no improvement." in found.text
 
 
 def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service) -> None:
@@ -236,7 +236,7 @@ def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service
     found = assessment(running, "s")
     (check,) = found.checks
     assert check.check == "model_failed"
-    assert check.text.startswith("The model cannot follow the results: ")
+    assert check.text.startswith("The model failed to process the results: ")
     assert found.progress.text == "The best of 2 results is -1.7e+308."
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
@@ -251,7 +251,7 @@ def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> 
     correct(running, "s", 7, {"value": 301.5})
     (found,) = (each for each in assessment(running, "s").checks if each.check == "outlier")
     assert found.observation == 7
-    assert found.text.startswith("Result 7 is 301.5, but by the others the model expects ")
+    assert found.text.startswith("Result 7 is 301.5, but given the others, the model expects ")
     correct(running, "s", 7, {"value": 50.0})
     assert "outlier" not in checks(running)
 

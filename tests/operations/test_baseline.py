@@ -115,7 +115,7 @@ def test_under_outcome_constraints_the_point_keeps_them(running: Service) -> Non
 def test_an_edit_may_not_take_the_baseline_out_of_the_space(running: Service) -> None:
     create(running, with_baseline())
     evaluated(running, 2)
-    with pytest.raises(Invalid, match=r"do not go with the study's baseline\.heat, which is 40, outside"):
+    with pytest.raises(Invalid, match=r"cannot be combined with the study's baseline\.heat, which is 40, outside"):
         edit(running, {**PARAMETERS[0], "low": 50})
     edit(running, {**PARAMETERS[0], "high": 150})
 

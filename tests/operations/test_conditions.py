@@ -178,7 +178,7 @@ def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
 
 
 def test_constraints_do_not_go_together_with_conditions_yet() -> None:
-    with pytest.raises(ValidationError, match="cannot go together with parameters that have conditions"):
+    with pytest.raises(ValidationError, match="cannot be combined with conditions"):
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], constraints=["x <= 0.5"])
 
 

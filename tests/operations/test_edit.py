@@ -190,7 +190,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         {"early_stopping": {"rule": "median", "max_steps": 9}},
         {"parameters": [x_between(0, 2)]},
         "/parameters",
-        "compares trials with those of the space as it was; create a study",
+        "would compare trials with those in the old space; create a study",
     ),
 ]
 

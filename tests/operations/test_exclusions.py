@@ -121,7 +121,7 @@ def test_an_edit_may_add_and_remove_choices_that_constraints_name(
     points = [point for _ in range(6) for point in evaluated(running, 2)]
     assert all(map(holds, points))
     assert {point["solvent"] for point in points} <= {"DMF", "water"}
-    with pytest.raises(Invalid, match=r"do not go with the study's constraints\.0, which no point satisfies"):
+    with pytest.raises(Invalid, match=r"cannot be combined with the study's constraints\.0, which no point satisfies"):
         edit(running, {**CATALYST, "choices": ["PPh3", "RuPhos"]}, {**SOLVENT, "choices": ["water", None]})
     with pytest.raises(
         Invalid, match=r"constraints\.1, which column 29: 'temperature' has values that are not numbers"
@@ -145,7 +145,7 @@ def test_a_study_that_learns_from_an_older_one_keeps_its_own_constraints(running
 
 def test_choices_do_not_go_with_conditions_either() -> None:
     conditional = {**N, "when": {"catalyst": ["XPhos"]}}
-    with pytest.raises(ValidationError, match="cannot go together with parameters that have conditions"):
+    with pytest.raises(ValidationError, match="cannot be combined with conditions"):
         definition(parameters=[CATALYST, conditional], constraints=['catalyst != "PPh3"'])
 
 

@@ -177,7 +177,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         row.get_by_label("at least").fill("2,5")
         row.get_by_label("at most").fill("2")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="a lower bound that is not above")).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text="a lower bound no larger than")).to_be_visible()
         row.get_by_label("at least").fill("")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/limited")

@@ -116,7 +116,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         page.goto("/studies/digits")
         drawn(page, "partition", "history", "gap")
         now = page.locator("#partition .said").inner_text()
-        assert re.match(r"\d+ of \d+ leaves meet this plane", now)
+        assert re.match(r"\d+ of \d+ leaves intersect this plane", now)
         page.get_by_label("after result").fill("3")
         expect(page.locator("#partition .said")).to_contain_text("replayed")
         for colour in ("mean", "std", "depth"):

@@ -40,7 +40,7 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
         row_of(page, 1).get_by_label("the ends are the same point").check()
         add_parameter(page, 2, "machine", "categorical", "A", "B")
         row_of(page, 2).get_by_text("Prior knowledge").click()
-        row_of(page, 2).get_by_label("is not chosen, but known").check()
+        row_of(page, 2).get_by_label("is a context parameter").check()
         row_of(page, 1).get_by_text("Prior knowledge").click()
         row_of(page, 1).get_by_label("Value in use today").fill("400")
         expect(page.locator("#summary")).to_contain_text("angle: a number from 0 to 360, whose ends are the same point")

@@ -91,7 +91,7 @@ def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
         create, alert = page.get_by_role("button", name="Create the study"), page.get_by_role("alert")
         for typed, words in {
             "hot": "“hot” is not a number, or one after <, <=, > or >=.",
-            "80": "exactly 80 hardly ever comes up. Write > 80 or < 80.",
+            "80": "a value of exactly 80 is very unlikely. Write > 80 or < 80.",
         }.items():
             cell(page, "temperature", 2).fill(typed)
             create.click()

@@ -216,7 +216,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         expect(optimizer.get_by_label("adam", exact=True)).to_be_focused()
         optimizer.get_by_label("adam", exact=True).fill("3")
         create.click()
-        expect(told).to_contain_text("there is a budget in trials already")
+        expect(told).to_contain_text("you also gave a budget in trials")
         page.get_by_label("Budget, in trials").fill("")
         create.click()
         expect(told).to_contain_text("Probably best near: is 3")

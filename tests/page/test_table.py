@@ -292,7 +292,7 @@ def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
         page.goto("/studies/large")
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(tmp_path / "broken.xlsx")
-        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is no Excel file of the kind .xlsx")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is not a valid .xlsx file")
         page.get_by_label("File:").set_input_files(tmp_path / "large.xlsx")
         page.get_by_role("button", name="Add 1200 results").click()
         expect(page.get_by_text("Stored: 1200 results.")).to_be_visible()

@@ -34,7 +34,7 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         page.get_by_text("More", exact=True).click()
         page.get_by_label("Time for one experiment").fill("2 weeks")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="Write it such as 90 min, 8 h or 2 d")).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text="Write it as in 90 min, 8 h or 2 d")).to_be_visible()
         page.get_by_label("Time for one experiment").fill("1,5 h")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_label("Largest possible result")).to_be_focused()

@@ -60,7 +60,7 @@ def test_trials_that_are_always_given_back_stop_the_command(create: Create, run:
 def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run: Run) -> None:
     study = create(budget=9)
     said = run(study, "echo no space left >&2; exit 1", "--max-failures", "2", code=1)
-    assert "stopped by 2 failures in a row, this is the last: exit code 1: no space left" in said
+    assert "stopped after 2 failures in a row; the last one: exit code 1: no space left" in said
     assert f"adabkb trial retry {study.id} --failed" in said
     assert states(study) == ["failed", "failed"]
 

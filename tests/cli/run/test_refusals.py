@@ -36,7 +36,7 @@ def test_a_mistake_of_the_command_stops_it_at_once_and_costs_no_trial(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--pattern", "("), "--pattern '(' is no regular expression"),
+        (("--pattern", "("), "--pattern '(' is not a regular expression"),
         (("--pattern", "a"), "--pattern 'a' has 0 groups; put only the result in parentheses"),
         (("--logs", "/dev/null/x"), "cannot make the folder /dev/null/x"),
         (("--url", "nonsense"), "start a server with: adabkb serve"),
