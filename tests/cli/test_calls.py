@@ -245,11 +245,8 @@ def test_what_is_known_is_shown(study: Study) -> None:
 
 
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
-    assert (
-        adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
-    )
-    assert adabkb("model", "validation", study.id) == f"Study {study.id} has 0 results: at least 4 results are "
-                                                      f"needed.\n"
+    for command in ("importance", "validation"):
+        assert adabkb("model", command, study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"

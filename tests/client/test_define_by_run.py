@@ -128,7 +128,7 @@ def test_what_cannot_be_is_refused_with_a_remedy(client: Client) -> None:
     with pytest.raises(Exception, match="cannot be edited") as refused:
         paper.optimize(lambda trial: trial.suggest_float("y", 0, 1), n_trials=1, progress=False)
     assert any("declare all parameters in create_study" in note for note in refused.value.__notes__)
-    with pytest.raises(TypeError, match="requests no parameter"):
+    with pytest.raises(TypeError, match="asks for no parameter"):
         client.define_by_run("none", direction="minimize").optimize(lambda _: 1.0, n_trials=1)
 
 

@@ -13,11 +13,11 @@ from adabkb_service.cli.output import AsJson, point, show, table
 from adabkb_service.cli.values import parse_point
 
 REASONS = {
-    "too_few_results": "at least 4 results are needed",
+    "too_few_results": "at least 4 are needed",
     "constant": "the model's prediction is the same everywhere",
 }
 NO_VALIDATION = {
-    "too_few_results": "at least 4 results are needed",
+    "too_few_results": "at least 4 are needed",
     "constant": "they cannot validate the model, for example because all are equal",
     "not_this_system": "only models of the profile auto can be validated",
 }
