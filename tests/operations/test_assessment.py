@@ -101,7 +101,7 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     assert best.value == pytest.approx(expected.mean, abs=4.0)
     assert found.findings is not None
     assert found.findings.untried == {"catalyst": ["PPh3"]}
-    assert found.findings.text.startswith("By the model temperature (")
+    assert found.findings.text.startswith("According to the model, temperature (")
     assert "dye hardly matters" in found.findings.text
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
@@ -155,7 +155,7 @@ def test_several_objectives_are_told_by_their_names(running: Service) -> None:
         x = trial.parameters["x"]
         observed(running, trial.number, None, {"error": (x - 1) ** 2, "size": 100 * x - number})
     found = assessment(running, "s")
-    assert found.progress.text.startswith("14 results of error (minimized), size (maximized); no other one beats ")
+    assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
     assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
     assert found.outlook.text.startswith("The last 10 results ")
     assert "front" in found.outlook.text
@@ -175,7 +175,7 @@ def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None
         observed(running, trial.number, 1.5 + number, {"cost": 4.0 + number})
     found = assessment(running, "s")
     assert found.progress.text.startswith("No result satisfies all bounds yet. The closest of 5 is 1.5 (trial 1)")
-    assert found.progress.text.endswith("beyond the bounds of cost.")
+    assert found.progress.text.endswith("violates the bounds of cost.")
     assert found.outlook.text == "No result satisfies all bounds, so the remaining gain is unknown."
     observed(running, suggest(running, "s", Ask()).view.trials[0].number, 9.5, {"cost": 1.0})
     assert assessment(running, "s").progress.text.startswith("The best of 6 results is 9.5 (trial 6)")

@@ -129,7 +129,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         assert table[0].startswith("result,trial,value,std_error")
         assert len(table) == 24
         with page.expect_download() as saved:
-            page.get_by_role("button", name="Save What going on could gain as CSV").click()
+            page.get_by_role("button", name="Save What further trials could gain as CSV").click()
         _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
         assert 0 <= float(gap) < math.inf
 

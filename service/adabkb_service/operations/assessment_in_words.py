@@ -112,7 +112,8 @@ def _of_best(
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
     if best.feasible is False:
         beyond = ", ".join(names.metric(name) for name in best.violations or {})
-        yield f"No result satisfies all bounds yet. The closest of {results} is {value}{at}; it violates {beyond}."
+        closest = f"The closest of {results} is {value}{at}"
+        yield f"No result satisfies all bounds yet. {closest}; it violates the bounds of {beyond}."
         return
     label = names.quantity().label
     told = f"The best of {results} results is {value}{at}"
