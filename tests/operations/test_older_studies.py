@@ -70,7 +70,7 @@ def test_a_study_begins_where_the_older_one_was_good_and_goes_on_without_it(
     told = [why(running, "s", number).decision for number in (1, 2)]
     assert [decision and decision.trust for decision in told] == [{"older": 0.0}, {"older": 1.0}]
     assert told[0] is not None
-    assert "The older study older did not count." in told[0].in_words
+    assert "The model ignored the older study older." in told[0].in_words
     assert told[1] is not None
     assert "The model used the older study older with a trust of 1 " in told[1].in_words
     assert replay(running, "s").diverged == []
