@@ -90,7 +90,7 @@ def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., St
     adabkb("trial", "suggest", study.id, "--count", "2")
     assert adabkb("trial", "report", study.id, "1", "1", "-0.5") == "Go on.\n"
     stopped = adabkb("trial", "report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
-    assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 go on.\n"
+    assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 continue.\n"
     assert adabkb("trial", "curve", study.id, "1") == "step 1: -0.5\n"
     assert adabkb("trial", "list", study.id, "--state", "stopped").endswith("at step 1 with -0.75\n")
     assert adabkb("study", "export", study.id, "--format", "curves").splitlines()[1].startswith("1,1,1,-0.5,20")
@@ -173,7 +173,7 @@ def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> Non
     assert adabkb("result", "observe-many", study.id, "-", stdin=json.dumps(lines[0])) == "1 of 1 results are stored.\n"
     assert study.info().counts.observations == 2
     assert "line 2 of" in adabkb("result", "observe-many", study.id, "-", stdin='{"trial": 1}\n{', code=1)
-    assert "no result in" in adabkb("result", "observe-many", study.id, "-", stdin="\n", code=1)
+    assert "has no results" in adabkb("result", "observe-many", study.id, "-", stdin="\n", code=1)
 
 
 def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:

@@ -162,7 +162,9 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     with database.writing() as connection:
         connection.execute(studies.update().values(checkpoint=elsewhere))
     database.close()
-    assert "computed with numpy 1.0.0; here it is numpy 2" in adabkb("data", "replay", "s", "--database", database_url)
+    assert "computed with numpy 1.0.0; this installation has numpy 2" in adabkb(
+        "data", "replay", "s", "--database", database_url
+    )
     said = adabkb("data", "replay", "s", "--database", database_url)
     assert "computed with" not in said
     assert "they were the same before" in said
@@ -292,13 +294,13 @@ def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -
 
 def test_the_doctor_names_what_it_looked_at(migrated_url: str) -> None:
     said = adabkb("data", "doctor", "--database", migrated_url)
-    assert said.startswith("Looked at 0 studies with 0 events in ")
+    assert said.startswith("Checked 0 studies with 0 events in ")
     assert Path(migrated_url).name in said
     assert said.endswith("\nNo problems found.\n")
     with server_on(migrated_url) as address:
         assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
-    assert "Looked at 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)
-    assert "Looked at study s with 1 event in" in adabkb("data", "doctor", "s", "--database", migrated_url)
+    assert "Checked 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)
+    assert "Checked study s with 1 event in" in adabkb("data", "doctor", "s", "--database", migrated_url)
 
 
 OTHER_FILES = [

@@ -179,7 +179,11 @@ SEVERAL = [{"metric": "yield", "direction": "maximize"}, {"metric": "price", "di
 ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
-    ({"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]}, ("parameters", 1, "context"), "cannot be combined with when"),
+    (
+        {"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]},
+        ("parameters", 1, "context"),
+        "cannot be combined with when",
+    ),
     (
         {"objectives": SEVERAL, "direction": None},
         ("parameters", 1, "context"),

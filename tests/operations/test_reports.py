@@ -159,7 +159,7 @@ def test_a_stopped_trial_is_over(running: Service) -> None:
     (number,) = ask(running)
     answer = report(running, "s", number, (1, 9.0)).view
     assert (answer.stop, answer.rule, answer.trial.state) == (True, "asha", "stopped")
-    assert answer.reason == "At step 1 it has place 2 of 2 trials, of which the best 1 go on."
+    assert answer.reason == "At step 1 it has place 2 of 2 trials, of which the best 1 continue."
     for again in ((1, 9.0), (1, 8.0), (2, 3.0)):
         late = report(running, "s", number, again).view
         assert (late.stop, late.reason, late.trial.curve) == (True, answer.reason, answer.trial.curve)
@@ -177,7 +177,7 @@ def test_the_first_report_of_a_batch_that_says_stop_counts_and_all_of_it_is_stor
     train(running, 1.0)
     (number,) = ask(running)
     answer = report(running, "s", number, (1, 2.0), (2, 1.0), (3, 5.0), (5, 0.1)).view
-    assert answer.reason == "At step 3 it has place 2 of 2 trials, of which the best 1 go on."
+    assert answer.reason == "At step 3 it has place 2 of 2 trials, of which the best 1 continue."
     assert curve(running, number) == [(1, 2.0), (2, 1.0), (3, 5.0), (5, 0.1)]
 
 

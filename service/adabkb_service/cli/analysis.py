@@ -57,7 +57,7 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
 
 
 def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Summarize the progress of a study in a few sentences, with warnings.
+    """Summarize a study in a few sentences, with warnings.
 
     Is it going well? Why this point? What was learned? Can you stop? The study's page shows the same sentences.
     """

@@ -97,7 +97,7 @@ def recommendation(
     context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the best point according to the model and the results.
+    """Show the best point of the model and of the results.
 
     With several objectives, it shows the model's Pareto front.
 

@@ -30,7 +30,7 @@ def test_a_program_is_given_its_parameters_and_its_last_line_is_the_result(
 def test_a_run_with_parameters_fixed_ends_when_all_their_points_are_done(create: Create, run: Run) -> None:
     study = create(parameters={"b": Bool(), "c": Categorical(["u", "v"])})
     told = run(study, "echo 1", "--fixed", "c=v", "--workers", "2")
-    assert told.startswith(f"Study {study.id} goes on; this command completed 2 trials, 0 failed.")
+    assert told.startswith(f"Study {study.id} is not complete; this command completed 2 trials, 0 failed.")
     assert {trial.parameters["c"] for trial in study.trials()} == {"v"}
 
 

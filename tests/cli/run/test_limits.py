@@ -19,7 +19,7 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
     said = json.loads(run(study, together, "--workers", "3", "--n-trials", "4", "--json"))
     assert (said["completed"], said["failed"]) == (4, 0)
     assert len(list(folder.iterdir())) == 4
-    assert "goes on; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
+    assert "is not complete; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
 
 
 @pytest.mark.usefixtures("folder")

@@ -17,7 +17,10 @@ from tests.cli.shell import adabkb
         (["./absent.sh"], "cannot start the program './absent.sh' (No such file or directory); give its path, such as"),
         (["./plain.txt"], "cannot start the program './plain.txt' (Permission denied); make it executable: chmod +x"),
         (["./shebang"], "cannot start the program './shebang' (Exec format error); if it is a script, give its"),
-        (["echo", "{rl}"], "the argument '{rl}' has {rl}, which is no parameter; the parameters are lr, layers. Write"),
+        (
+            ["echo", "{rl}"],
+            "the argument '{rl}' has {rl}, which is not a parameter; the parameters are lr, layers. Write",
+        ),
         (["echo", "{lr"], "the argument '{lr' has a single brace; the parameters are lr, layers. Write {{ and }} for"),
     ],
 )
