@@ -30,7 +30,7 @@ def main(seconds: float) -> None:
             },
             direction="maximize",
             seed=1,
-            cost="measured",  # the seconds between handing out and the result
+            cost="measured",  # the seconds between issuing and the result
             budget={"cost": seconds},
             per_cost=True,
         )

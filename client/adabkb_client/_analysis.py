@@ -13,7 +13,8 @@ class ParameterImportance(Record):
     """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
 
     ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
-    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed parameter.
+    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed
+    parameter.
     """
 
     name: str
@@ -42,7 +43,7 @@ class ValidationItem(Record):
     """A result, by the number of its observation, and its prediction from the other results.
 
     ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
-    probability of a result that is at least as far out. A ``doubted`` one weighs less, since the others contradict it;
+    probability of a result at least as extreme. A ``doubted`` one weighs less, since the others contradict it;
     only studies that are ``robust`` have such results.
     """
 
@@ -114,7 +115,7 @@ class Growth(Record):
 
 @dataclass(frozen=True)
 class FrontPoint(Record):
-    """A result that no other one dominates."""
+    """A result that no other result dominates."""
 
     observation: int
     trial: int | None
@@ -193,8 +194,8 @@ class Outlook(Record):
 class Check(Record):
     """A warning: what to know before believing the model. docs/http.md says what each ``check`` means.
 
-    ``observation`` is that of an outlier; ``parameter`` the one at whose end the best point is, and ``widened`` it with
-    a wider range, in wire form; ``metric`` the objective, if there are several.
+    ``observation`` is that of an outlier; ``parameter`` is the one whose range ends at the best point, and
+    ``widened`` the same with a wider range, in wire form; ``metric`` the objective, if there are several.
     """
 
     check: str

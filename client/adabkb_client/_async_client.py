@@ -31,7 +31,7 @@ class AsyncClient:
         token: sent as bearer token.
         timeout: seconds to wait for an answer.
         retry_for: seconds for which a call is repeated while the server is away or busy.
-        outbox: the folder that keeps results while the server is away; False keeps none.
+        outbox: the folder that keeps results while the server is down; False keeps none.
         headers: sent with each request.
         verify: whom to trust over https.
         proxy: address of a proxy.
@@ -72,7 +72,7 @@ class AsyncClient:
     def _connect(self, settings: Settings) -> None:
         self._transport = AsyncTransport(settings)
         self.outbox = settings.outbox
-        """The results that wait for this server on this machine."""
+        """The results on this machine that wait for this server."""
 
     def with_options(
         self,
@@ -81,12 +81,12 @@ class AsyncClient:
         retry_for: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a client with the same connections and other options, such as for a single call.
+        """Return a client with the same connections but other options, for example for a single call.
 
         Args:
-            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
-            retry_for: seconds for which a call is repeated; 0 tries once.
-            headers: sent beside those of this client.
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
+            headers: sent in addition to those of this client.
         """
         derived = copy(self)
         derived._transport = self._transport.with_options(timeout, retry_for, headers)
@@ -94,7 +94,7 @@ class AsyncClient:
 
     @property
     def url(self) -> str:
-        """The server's address; that of ``local`` is another one after each of its starts."""
+        """The server's URL; with ``local``, it changes with each start of the server."""
         return self._transport.server.address()
 
     async def __aenter__(self) -> Self:
@@ -131,7 +131,7 @@ class AsyncClient:
         """Open a study.
 
         Raises:
-            NotFound: there is no study of this name.
+            NotFound: there is no study with this name.
         """
         study = AsyncStudy(self._transport, id)
         await study.info()
@@ -146,11 +146,11 @@ class AsyncClient:
         await self._transport.perform(StudyCalls(id).delete(purge=purge))
 
     def trash(self) -> AsyncItems[Deletion]:
-        """Return the deleted studies that can be restored, those deleted last first."""
+        """Return the deleted studies that can be restored, latest first."""
         return AsyncItems(self._transport, client_calls.trash(), as_it_is)
 
     async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:
-        """Bring a deleted study back: see ``Client.restore_study``."""
+        """Restore a deleted study: see ``Client.restore_study``."""
         info = await self._transport.perform(client_calls.restore_study(id, deletion))
         return AsyncStudy(self._transport, info.id)
 

@@ -62,8 +62,8 @@ class AsyncStudyResource:
         """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
 
         Args:
-            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
-            retry_for: seconds for which a call is repeated; 0 tries once.
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
             headers: sent beside those of the client.
         """
         changed = copy(self)

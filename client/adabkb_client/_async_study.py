@@ -35,7 +35,7 @@ class AsyncStudy(AsyncStudyResource):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> AsyncIterator[AsyncLeasedTrial]:
-        """Lease a trial for the block, and renew the lease until its end.
+        """Lease a trial for the block, and renew the lease until the block ends.
 
         An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
         program (ImportError, NameError, SyntaxError, a result that is not one of the study) give it back. The exception
@@ -96,7 +96,7 @@ class AsyncStudy(AsyncStudyResource):
             callbacks: they may be async functions.
             catch: exceptions that fail the trial and never stop the run.
             pass_trial: call ``function(trial)`` with the leased trial, whose methods are to be awaited.
-            max_failures: the run stops with the last error after so many failures in a row.
+            max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.
             fixed: take only trials with these values of parameters.

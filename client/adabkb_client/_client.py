@@ -27,24 +27,24 @@ class Client:
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
     Args:
-        url: the server's address; else the environment's ADABKB_URL, else http://127.0.0.1:8000.
-        token: sent as bearer token; else the environment's ADABKB_TOKEN, else none.
+        url: the server's URL; by default ADABKB_URL, or http://127.0.0.1:8000.
+        token: sent as a bearer token; by default ADABKB_TOKEN, or none.
         timeout: seconds to wait for an answer.
-        retry_for: seconds for which a call is repeated while the server is away or busy. If not given, 120, but
-            only 5 for a server that has never answered, so that a wrong address is noticed soon.
-        outbox: the folder that keeps results while the server is away; else the environment's ADABKB_OUTBOX, else a
+        retry_for: seconds for which a call is retried while the server is down or busy. By default 120, but 5 for a
+            server that has never answered, so that you soon notice a wrong URL.
+        outbox: the folder that keeps results while the server is down; by default ADABKB_OUTBOX, or a
             folder of the platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
-        headers: sent with each request, such as those that a gateway asks for.
-        verify: whom to trust over https: the path of a file or folder with the certificates of your authority (PEM),
-            or an ``ssl.SSLContext``. True: what httpx trusts, or SSL_CERT_FILE. False checks nothing.
-        proxy: address of a proxy, perhaps with a user and a password; else HTTPS_PROXY and its kin say.
-        http_client: an ``httpx.Client`` of your own, in place of ``verify`` and ``proxy``. You close it.
+        headers: sent with each request, for example for a gateway.
+        verify: how to verify https: the path of a file or folder with certificates of your authority (PEM), or an
+            ``ssl.SSLContext``. True uses the certificates of httpx or SSL_CERT_FILE. False disables verification.
+        proxy: URL of a proxy, which may have a user and a password; by default HTTPS_PROXY and similar variables.
+        http_client: your own ``httpx.Client``, in place of ``verify`` and ``proxy``. You must close it.
 
     Raises:
-        TypeError, ValueError: the token or a header cannot be sent, the address has no scheme, or arguments exclude
-            each other. No error shows a token or a header's value.
-        OSError: ``verify`` names no certificates.
-        httpx.InvalidURL: it is no address for another reason.
+        TypeError, ValueError: the token or a header cannot be sent, the URL has no scheme, or arguments exclude each
+        other. Errors never show a token or a header's value.
+        OSError: ``verify`` has no certificates.
+        httpx.InvalidURL: the URL is invalid for another reason.
     """
 
     def __init__(
@@ -72,24 +72,24 @@ class Client:
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
     ) -> Self:
-        """Connect to the server of a database on this machine, which is started if it does not run.
+        """Connect to the server of a local database, and start the server if it does not run.
 
-        All scripts of this machine that name the same database share its server. It ends when the last of them has
-        closed its client or has ended, however it ended; if the server dies, the next call starts it anew. It runs with
-        the Python of the script that started it, on a free port of the loopback address.
+        All scripts of this machine that name the same database share its server. It stops when the last of them has
+        closed its client or has ended for any reason. If the server dies, the next call restarts it. It runs with the
+        Python of the script that started it, on a free port of the loopback address.
 
         Args:
-            database: a SQLite file, which is created if there is none. The files beside it, with the endings
-                ``.server`` and ``.clients``, are the server's output and a lock.
-            timeout: as in ``Client``; so are the others.
-            retry_for: seconds for which a call is repeated, 120 if not given.
-            outbox: the folder that keeps results while the server is away; False keeps none.
+            database: a SQLite file, which is created if it does not exist. The files with the additional endings
+                ``.server`` and ``.clients`` are the server's output and a lock.
+            timeout: as in ``Client``, like the other arguments.
+            retry_for: seconds for which a call is retried; by default 120.
+            outbox: the folder that keeps results while the server is down; False keeps none.
 
         Raises:
             ImportError: the server is not installed: ``pip install 'adabkb-service[server]'``.
-            ConnectionFailed: the file is no database of this service, or cannot be written, or is in use by a server on
+            ConnectionFailed: the file is not a database of this service, cannot be written, or is in use by a server on
                 another machine.
-            OSError: this system has no file locks of POSIX.
+            OSError: this system has no POSIX file locks.
         """
         client = cls.__new__(cls)
         client._connect(settings(LocalServer.running(database), None, timeout, retry_for, outbox))
@@ -98,7 +98,7 @@ class Client:
     def _connect(self, settings: Settings) -> None:
         self._transport = Transport(settings)
         self.outbox = settings.outbox
-        """The results that wait for this server on this machine."""
+        """The results on this machine that wait for this server."""
 
     def with_options(
         self,
@@ -107,12 +107,12 @@ class Client:
         retry_for: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return a client with the same connections and other options, such as for a single call.
+        """Return a client with the same connections but other options, for example for a single call.
 
         Args:
-            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
-            retry_for: seconds for which a call is repeated; 0 tries once.
-            headers: sent beside those of this client.
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
+            headers: sent in addition to those of this client.
         """
         derived = copy(self)
         derived._transport = self._transport.with_options(timeout, retry_for, headers)
@@ -120,7 +120,7 @@ class Client:
 
     @property
     def url(self) -> str:
-        """The server's address; that of ``local`` is another one after each of its starts."""
+        """The server's URL; with ``local``, it changes with each start of the server."""
         return self._transport.server.address()
 
     def __enter__(self) -> Self:
@@ -136,13 +136,13 @@ class Client:
         self._transport.close()
 
     def deliver(self) -> Delivery:
-        """Send the results that were kept while the server was away, each once. A call that succeeds does it too.
+        """Send the results that were kept while the server was down, each once. Every successful call does so, too.
 
         Returns:
-            The results that were sent, and those that the server refused, which are kept apart from now on.
+            The results that were sent, and those that the server refused, which are moved to a separate folder.
 
         Raises:
-            AdaBKBError: the server cannot be reached, or does not let this client in; what was not sent stays kept.
+            AdaBKBError: the server cannot be reached or refuses this client; unsent results remain in the outbox.
         """
         return self._transport.deliver()
 
@@ -158,22 +158,22 @@ class Client:
     ) -> Study:
         """Create a study, or open it if it exists with the same definition.
 
-        The settings that ``Study.update`` changes are compared with what they are now, and only if they are given.
+        Settings that ``Study.update`` can change are compared with their current values, and only if given.
 
         Args:
-            id: its name; None lets the server choose one.
+            id: the study's name; with None, the server chooses one.
             parameters: the search space.
-            direction: "minimize" or "maximize"; None with several ``objectives``, which have one each.
-            update: if the study exists, and only such settings differ, change them.
-            settings: see ``StudySettings``. None is no limit.
+            direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+            update: if the study exists and only such settings differ, change them.
+            settings: see ``StudySettings``. None means no limit.
 
         Returns:
             The study.
 
         Raises:
-            Invalid: the definition is wrong; its ``pointers`` say where.
-            TypeError, ValueError: a parameter is not declared by one of the kinds, or a bound is not finite.
-            Conflict: a study of this name exists with another definition, or with other settings and no ``update``.
+            Invalid: the definition is invalid; its ``pointers`` say where.
+            TypeError, ValueError: a parameter has an unknown kind, or a bound is not finite.
+            Conflict: a study with this name exists and has another definition, or other settings without ``update``.
         """
         steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return Study(self._transport, self._transport.perform(steps).id)
@@ -181,16 +181,16 @@ class Client:
     def define_by_run(
         self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]
     ) -> DefinedByRun:
-        """Return a study whose space is learned from the objective, as Optuna's users know it.
+        """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
         ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
-        there is none, and calls ``objective(trial)``, which asks for its parameters by ``trial.suggest_float`` and the
-        like. Where a study of this name exists, it goes on.
+        there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
+        similar methods. An existing study with this name continues.
 
         Args:
             id: its name.
             direction: as in ``create_study``.
-            settings: as in ``create_study``, but what does not go with edits of the space: ``transfer_from``,
+            settings: as in ``create_study``, except those that prevent edits of the space: ``transfer_from``,
                 ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
                 only parameters that the first trial asks for.
         """
@@ -200,47 +200,47 @@ class Client:
         """Open a study.
 
         Raises:
-            NotFound: there is no study of this name.
+            NotFound: there is no study with this name.
         """
         study = Study(self._transport, id)
         study.info()
         return study
 
     def studies(self) -> Items[Study]:
-        """Return all studies, newest first. A console shows their states; ``info()`` of each has all about it."""
+        """Return all studies, newest first. A console shows their states; ``info()`` of a study returns the details."""
         infos = client_calls.studies()
         return Items(infos, lambda info: Study(self._transport, info.id), self._transport)
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
-        """Delete a study and everything in it: for good with ``purge``, else it is in the trash for 30 days.
+        """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
 
         Raises:
-            NotFound: there is no study of this name.
-            Unauthorized: it is somebody else's.
+            NotFound: there is no study with this name.
+            Unauthorized: the study belongs to another user.
         """
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 
     def trash(self) -> Items[Deletion]:
-        """Return the deleted studies that can be restored, those deleted last first."""
+        """Return the deleted studies that can be restored, latest first."""
         return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
-        """Bring a deleted study back: it goes on where it was.
+        """Restore a deleted study, which continues where it was.
 
         Args:
             id: its name.
-            deletion: which of several, as ``trash`` numbers them; None is the last.
+            deletion: the number of the deletion from ``trash``, if there are several; None means the last.
 
         Raises:
-            NotFound: there is none of this name in the trash.
-            Conflict: there is a study of this name again.
+            NotFound: there is no study with this name in the trash.
+            Conflict: a new study with this name exists.
         """
         return Study(self._transport, self._transport.perform(client_calls.restore_study(id, deletion)).id)
 
     def purge_study(self, deletion: int) -> None:
-        """Delete a study in the trash for good.
+        """Permanently delete a study in the trash.
 
         Raises:
-            NotFound: there is none of this number in the trash.
+            NotFound: there is no deletion with this number in the trash.
         """
         self._transport.perform(client_calls.purge_study(deletion))

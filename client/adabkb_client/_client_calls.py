@@ -1,4 +1,4 @@
-"""The calls of a client that concern all studies, one procedure each: as ``_study_calls.py``."""
+"""The calls of a client that concern all studies, one procedure each; see ``_study_calls.py``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -41,10 +41,10 @@ def open_study(
     direction: Direction | None,
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
-    """Open a study that exists with these parameters, in wire form, if the rest of its definition is the same, too.
+    """Open an existing study with these parameters, in wire form, if the rest of its definition is the same.
 
     Raises:
-        Conflict: it is not.
+        Conflict: the definition differs.
     """
     body = {"id": id, **_body(parameters, direction, settings)}
     try:
@@ -79,7 +79,7 @@ def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *
         raise Conflict(
             conflict.status,
             conflict.code,
-            f"study {study.id!r} exists with {differing}; change it by study.update({arguments}) or "
+            f"study {study.id!r} exists with {differing}; change it with study.update({arguments}) or "
             "create_study(..., update=True), or leave these arguments out.",
             request_id=conflict.request_id,
         )
@@ -97,11 +97,11 @@ def trash() -> Listing[Deletion]:
 
 
 def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
-    """Bring a deleted study back: see ``Client.restore_study``."""
+    """Restore a deleted study: see ``Client.restore_study``."""
     body = {} if deletion is None else {"deletion": deletion}
     return decode(StudyInfo, (yield Call("POST", f"{study_path(id)}/restore", body)))
 
 
 def purge_study(deletion: int) -> Steps[None]:
-    """Delete a study in the trash for good."""
+    """Permanently delete a study in the trash."""
     yield Call("DELETE", f"/trash/{deletion}")

@@ -9,7 +9,7 @@ from adabkb_client._models import Answer, Trial
 from adabkb_client.errors import Invalid
 
 LEASE_SECONDS = 120.0
-"""Length of a lease that is renewed: if its process is killed, the trial is handed out again soon."""
+"""Length of a lease that is renewed: if its process is killed, the trial is issued again soon."""
 RENEW_AT = 1 / 3
 """Share of a lease after which it is renewed, so that there is time for further attempts."""
 RENEW_AGAIN = 0.05
@@ -71,7 +71,7 @@ class Leased:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Its attributes, as they were when it was handed out or last set here."""
+        """Its attributes, as they were when it was issued or last set here."""
         return dict(self._attributes)
 
     def _set_here(self, answer: Answer) -> None:

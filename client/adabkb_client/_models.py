@@ -161,8 +161,8 @@ class Counts(Record):
 class Best(Record):
     """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
 
-    In a study with metrics, ``feasible`` says whether it keeps all outcome constraints. While none does, this is the
-    one that violates them least, and ``violations`` says by how much.
+    In a study with metrics, ``feasible`` says whether it satisfies all outcome constraints. While none does, this is
+    the one that violates them least, and ``violations`` says by how much.
     """
 
     parameters: Parameters
@@ -177,8 +177,8 @@ class Best(Record):
 class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
-    Going on will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model, no
-    point is better than the recommended one by more. It is None as long as that is not known.
+    Further trials will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model,
+    no point is better than the recommended one by more. It is None as long as that is not known.
     """
 
     id: str
@@ -261,7 +261,7 @@ class Reported(Record):
 
 @dataclass(frozen=True)
 class Suggestions(Record):
-    """The trials handed out and, if they are fewer than requested, the reason."""
+    """The trials issued and, if they are fewer than requested, the reason."""
 
     trials: tuple[Trial, ...]
     reason: str | None
@@ -282,7 +282,7 @@ class BatchItem(Record):
 class Change(Record):
     """A parameter whose value is not that of the study's baseline.
 
-    ``gain`` is what the model expects to lose if this value alone is put back, in the objective's units.
+    ``gain`` is the loss that the model expects if only this value is set back, in the objective's units.
     """
 
     parameter: str
@@ -322,10 +322,10 @@ class FrontEstimate(Record):
 class Recommendation(Record):
     """The best point by the model and by observation.
 
-    Going on will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None before
-    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed" (the
-    best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in time;
-    ask again) or "model_failed" (``study.info().model["error"]`` says why).
+    Further trials will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None
+    before the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed"
+    (the best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in
+    time; ask again) or "model_failed" (``study.info().model["error"]`` says why).
 
     Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
     "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
@@ -359,7 +359,7 @@ class RunReport(Record):
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
-    are handed out).
+    are issued).
     """
 
     completed: int

@@ -1,4 +1,4 @@
-"""The calls by which trials report values before their end, one procedure each."""
+"""The calls that report intermediate values of trials, one procedure each."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 log = logging.getLogger("adabkb_client")
 
 REPORT_PATIENCE = 5.0
-"""Seconds for which a report is repeated; the evaluation waits meanwhile."""
+"""Seconds for which a report is retried while the evaluation waits."""
 
 
 class ReportCalls(TrialCalls):
@@ -30,20 +30,20 @@ class ReportCalls(TrialCalls):
         *,
         lease_seconds: float | None = None,
     ) -> Steps[Reported]:
-        """Report the value of a trial before its end, and renew its lease; the answer says whether to stop.
+        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
 
-        Sending it again changes nothing. A trial that is stopped needs no result: its worker ends it.
+        Sending it again changes nothing. If the trial is stopped, end the evaluation without a result.
 
         Args:
             trial: the trial, or its number (then its current attempt is meant).
-            step: number of steps done so far; 0 is before the first. It must be larger than the one reported before.
-            value: the result that the trial would have if it ended at this step; a finite number.
-            lease_seconds: length of the lease from now on; as before if not given.
+            step: number of steps done so far; 0 is before the first. It must be larger than the previous one.
+            value: value of the objective after this step; a finite number.
+            lease_seconds: duration of the lease from now on; by default as before.
 
         Raises:
-            ValueError: the value is not finite, or the trial is another study's.
-            TypeError: the step is no whole number, or the value no number.
-            Invalid: the step is larger than ``max_steps``, or smaller than the one reported before.
+            ValueError: the value is not finite, or the trial belongs to another study.
+            TypeError: the step is not a whole number, or the value is not a number.
+            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
             Conflict: this attempt has reported another value at the step, does not hold the trial any more, or the
                 trial is over.
         """
@@ -61,7 +61,7 @@ class ReportCalls(TrialCalls):
         body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
-        call = Call("POST", path, {**reference, **body}, key=None)  # to repeat it changes nothing anyway
+        call = Call("POST", path, {**reference, **body}, key=None)  # repeating the request changes nothing
         answer: Reported = self._decode(Reported, (yield call))
         return answer
 
@@ -106,7 +106,7 @@ def report_of(step: SupportsIndex, value: SupportsFloat) -> dict[str, Any]:
     """Return a report as the wire has it.
 
     Raises:
-        WrongResult: the step is no whole number, or the value no number.
+        WrongResult: the step is not a whole number, or the value is not a number.
         ValueError: the value is not finite.
     """
     try:

@@ -59,8 +59,8 @@ class StudyResource:
         """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
 
         Args:
-            timeout: seconds to wait for an answer; None leaves it as it is, and so for the others.
-            retry_for: seconds for which a call is repeated; 0 tries once.
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
             headers: sent beside those of the client.
         """
         changed = copy(self)
@@ -170,18 +170,18 @@ class StudyResource:
 
         Args:
             count: how many; None for a single trial instead of a list.
-            worker: a name to recognise this worker by; host and process if not given.
-            lease_seconds: for how long; the study's default if not given.
+            worker: a name for this worker; by default the host and the process.
+            lease_seconds: the duration of the lease; by default the study's.
             fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
             context: the values that the context parameters have now, such as ``{"humidity": 0.4}``: all of them, if the
                 study has any.
-            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
+            wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
-            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
-                hold parameters fixed.
-            StudyComplete: there is none and there will be none.
-            NoTrialAvailable: there is none at the moment, or was none for so long.
+            Invalid: a value is outside its parameter's range, the context does not fit the study, or the algorithm
+                cannot fix parameters.
+            StudyComplete: the study will issue no more trials.
+            NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """
         number = 1 if count is None else count
         steps = self._calls.suggest(

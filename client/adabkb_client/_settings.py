@@ -15,11 +15,11 @@ class CostBudget(TypedDict):
     """A budget in the units of the cost, in place of a number of trials."""
 
     cost: float
-    """No trial is handed out once the results have cost as much."""
+    """No trial is issued once the results have cost as much."""
 
 
 class Stop(TypedDict, total=False):
-    """When a study ends before its budget is used up: as soon as one of these rules says so."""
+    """Rules that end a study before its budget is used up. The first rule that applies ends it."""
 
     no_gain_for: int
     """So many results in a row without a better one."""
@@ -33,7 +33,7 @@ class EarlyStoppingRule(TypedDict, total=False):
     max_steps: Required[int]
     """Steps of a full evaluation."""
     min_steps: int
-    """The steps that every trial may take; the first rung of ASHA."""
+    """The number of steps that every trial may take; the first rung of ASHA."""
 
 
 class MedianRule(EarlyStoppingRule, total=False):
@@ -94,7 +94,7 @@ class StudyObjective(TypedDict, total=False):
 
 
 class Belief(TypedDict, total=False):
-    """Where the optimum is thought to be along one parameter."""
+    """The user's belief about the optimum along one parameter."""
 
     around: float
     """For a number: the value that is thought to be best."""
@@ -107,7 +107,7 @@ class Belief(TypedDict, total=False):
 
 
 class Quantity(TypedDict, total=False):
-    """How people write what a result measures, and between which values it naturally lies."""
+    """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: str | None
     """The label that people read in place of the name."""
@@ -172,7 +172,7 @@ class StudySettings(StudyChanges, total=False):
     """The settings that are in use, by parameter: of equally good points the recommendation is the one that changes
     fewer of them."""
     transfer_from: Sequence[str]
-    """Names of older studies whose results the search begins from, as far as they agree with the new ones."""
+    """Names of older studies whose results the model also uses, as far as they agree with the new ones."""
     cost: Literal["told", "measured"] | None
     """Where the metric "cost" comes from: each result tells it, or it is the seconds of the attempt."""
     per_cost: bool

@@ -1,4 +1,4 @@
-"""A study: its calls, and methods built on them that evaluate it."""
+"""A study: its calls, and methods that use them to evaluate trials."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,15 +36,15 @@ class Study(StudyResource):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Iterator[LeasedTrial]:
-        """Lease a trial for the block, and renew the lease until its end.
+        """Lease a trial for the block, and renew the lease until the block ends.
 
-        An exception fails the trial with its text; KeyboardInterrupt, SIGTERM (in the main thread of a
-        program without a handler of its own) and mistakes of the program (ImportError, NameError, SyntaxError, a
-        result that is not one of the study) give it back. The exception propagates in each case.
+        An exception fails the trial with its text. KeyboardInterrupt, SIGTERM (in the main thread, if the program has
+        no handler) and programming errors (ImportError, NameError, SyntaxError, an invalid result) give the trial back.
+        The exception always propagates.
 
         Args:
-            lease_seconds: how long the trial stays with this process after a sign of life. A thread gives these
-                signs; code that holds the interpreter's lock for longer than that needs a longer lease.
+            lease_seconds: how long the trial stays with this process after the last heartbeat. A thread sends
+                heartbeats; code that holds the interpreter lock for longer needs a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
             wait: as in ``suggest``.
@@ -66,9 +66,9 @@ class Study(StudyResource):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> LeasedTrial:
-        """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
+        """Lease a trial where a ``with`` block is not possible: call its ``start()``, and at the end its ``close()``.
 
-        ``trial`` is built on it. Report the result with ``observe`` or ``fail`` in between, or give an exception to
+        ``trial`` uses it. In between, report the result with ``observe`` or ``fail``, or give an exception to
         ``close(error)``.
 
         Args:
@@ -105,65 +105,65 @@ class Study(StudyResource):
     ) -> RunReport:
         """Evaluate trials with a function until the study, or this run, is over.
 
-        Waits while somebody has paused the study, and while the last trials are with workers elsewhere. Results are
-        stored one by one, so a run can be interrupted and started again: it continues with the study.
+        The run waits while the study is paused, and while other workers evaluate the last trials. Results are stored
+        one by one, so you can interrupt a run and start it again: it continues the study.
 
         Args:
-            function: called with the parameters by name, by ``workers`` workers at once; returns the value, or a dict
-                such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. An
-                exception fails the trial and is logged, unless it is a mistake of the program: see Raises.
-            n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
-            timeout: seconds after which this run takes no further trial; evaluations under way are finished, and trials
-                whose evaluation a cluster has not begun are given back. None is no limit.
-            workers: number of threads or processes that evaluate, or of evaluations on the cluster at once.
-            processes: evaluate in processes instead of threads, so that a function that holds the interpreter's lock
-                slows down nothing else, and one that crashes the interpreter fails only its trial: the process is
-                replaced. The function must be one that pickle can send, and a script must make this call below
-                ``if __name__ == "__main__":``.
+            function: called with the parameters by name, by ``workers`` workers in parallel; returns the value, or a
+                dict such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``.
+                An exception fails the trial and is logged, unless it is a programming error: see Raises.
+            n_trials: the most trials that this run evaluates, including failed ones. None means no limit.
+            timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials
+                that a cluster has not started are given back. None means no limit.
+            workers: number of threads or processes that evaluate, or of parallel evaluations on the cluster.
+            processes: evaluate in processes instead of threads. A function that holds the interpreter lock then does
+                not slow down others, and one that crashes the interpreter fails only its trial: the process is
+                replaced. The function must be picklable, and a script must make this call below ``if __name__ ==
+                "__main__":``.
             engine: evaluate on a cluster: "ray" on the one that the program is connected to (``ray.init``) or that
                 RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
-                DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a process or
-                a node that is lost is given back, to be handed out again; it counts towards ``max_failures`` only.
-                A warning is logged when the cluster has evaluated nothing of the run for half a minute.
-            resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
-                ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
-            gpus: the devices of CUDA for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process sees one
-                of them, by CUDA_VISIBLE_DEVICES, which is set before it imports the program. More processes than
-                devices share them evenly.
+                DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a lost
+                process or node is given back and issued again; it counts only towards ``max_failures``. A warning is
+                logged if the cluster has completed no evaluation for half a minute.
+            resources: resources of one evaluation, as arguments of the engine: those of ``ray.remote``, such as
+                ``{"num_gpus": 1}``, or those of Dask's ``submit``, such as ``{"resources": {"GPU": 1}}``.
+            gpus: CUDA devices for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them
+                in CUDA_VISIBLE_DEVICES, which is set before it imports the program. If there are more processes than
+                devices, they share the devices evenly.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
-                one at a time, in the thread that reported it. An exception in a callback stops the run.
-            catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
-                if they are named. They neither count towards ``max_failures`` nor end a row of failures. The study
-                counts them like others: ``failure_limit`` of them in a row pause it.
+                one at a time, in the thread that reported the trial. An exception in a callback stops the run.
+            catch: exceptions of these classes fail the trial and never stop the run, even if they are programming
+                errors. They neither count towards ``max_failures`` nor reset that count. The study counts them like
+                others: ``failure_limit`` failures in a row pause it.
             pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters``,
                 ``number`` and ``attributes``.
-            max_failures: the run stops with the last error after so many failures in a row.
+            max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
             lease_seconds: as in ``trial``.
-            fixed: as in ``suggest``: this run takes only trials with these values. It is over, with the reason
-                "fixed_exhausted", when all points that have them are handed out.
+            fixed: as in ``suggest``: this run takes only trials with these values. It ends with the reason
+                "fixed_exhausted" when all points with these values have been issued.
             context: the values of the study's context parameters, or a function that returns them and is called before
-                each request for a trial. A run with such a function goes on when all points of one context are handed
-                out.
+                each request for a trial. A run with such a function continues when all points of one context have been
+                issued. handed out.
 
         Returns:
             What this run did, why it ended, and the recommendation.
 
         Raises:
-            TypeError: the function does not take the study's parameters (or the trial), returned something that is no
-                result of the study, or cannot be sent to a process.
-            ImportError, NameError, SyntaxError: the function raised it. After such a mistake of the program the run
-                stops at once, and its trial is given back instead of failed.
-            AttributeError, KeyError, TypeError, Invalid: the same, if this run has no result of the function yet. After
-                the first one they may be of a single point, so they fail their trial as others do.
+            TypeError: the function does not accept the study's parameters (or the trial), returned an invalid result,
+                or cannot be sent to a process.
+            ImportError, NameError, SyntaxError: the function raised it. After such a programming error the run stops at
+            once, and its trial is given back instead of failed. AttributeError, KeyError, TypeError, Invalid: the same,
+            if the function has returned no result in this run yet. Later, such an error may be specific to one point,
+            so it fails the trial.
             WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
-            WorkerLost: the last of them was the loss of a process or a node of the cluster.
+            WorkerLost: the last of them was the loss of a process or node of the cluster.
             ConnectionError: ``engine`` found no cluster.
             Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
             NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``
-                makes it go on.
-            ConnectionFailed: the server stayed away for longer than the client's ``retry_for``.
+                continues it.
+            ConnectionFailed: the server was down for longer than the client's ``retry_for``.
         """
         options = Options(
             n_trials,
@@ -182,7 +182,7 @@ class Study(StudyResource):
             context,
             gpus,
         )
-        from adabkb_client._run import worker  # noqa: PLC0415 (a run alone needs threads and processes)
+        from adabkb_client._run import worker  # noqa: PLC0415 (only a run needs threads and processes)
 
         try:
             return worker.run(self, function, options)
@@ -204,10 +204,10 @@ class Study(StudyResource):
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
     ) -> RunReport:
-        """Evaluate trials with an objective that asks for its parameters, as Optuna's objectives do.
+        """Evaluate trials with an objective that requests its parameters, as in Optuna.
 
         The objective calls ``trial.suggest_float("x", 0, 1, log=True)``, ``suggest_int`` and ``suggest_categorical``.
-        The study needs not have these parameters: one that it lacks is added to its space. It may also call
+        Parameters that the study lacks are added to its space. The objective may also call
         ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``. See the page
         "Coming from Optuna".
 
@@ -220,9 +220,9 @@ class Study(StudyResource):
             What this run did, why it ended, and the recommendation.
 
         Raises:
-            TypeError: as ``run``; or the objective asks for no parameter.
-            ValueError: the objective asks for a parameter by another range or other choices than the study has.
-            Invalid: the objective asks for a parameter that the study lacks, and its space cannot be edited.
+            TypeError: as ``run``; or the objective requests no parameter.
+            ValueError: the objective requests a parameter with a range or choices that differ from the study's.
+            Invalid: the objective requests a parameter that the study lacks, and the space cannot be edited.
             Exception: as ``run``.
         """
         asking = Asking(objective, Space(self))
@@ -242,13 +242,13 @@ class Study(StudyResource):
         )
 
     def stop(self) -> None:
-        """End the run that calls this, from a callback or from the function: it takes no further trial.
+        """End the run that calls this from a callback or from the function: it starts no further trial.
 
-        A handler of a signal may call it too, if the main thread has called ``run``. Evaluations under way are
-        finished, and the report's ``reason`` is "stopped".
+        A signal handler may also call it if the main thread called ``run``. Running evaluations are finished, and the
+        report's ``reason`` is "stopped".
 
         Raises:
-            RuntimeError: no run calls this (a function in a worker process cannot end its run).
+            RuntimeError: the caller is not part of a run (a function in a worker process cannot end its run).
         """
         run_state.stop()
 
@@ -274,9 +274,9 @@ class Study(StudyResource):
     def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
 
-        Each trial has a row, in whatever state it is; one with replicates has a row for each result. Results at points
-        that nobody suggested follow. ``duration_seconds`` is from the start of the attempt to its end. A cell that does
-        not apply is missing, such as the value of a failed trial.
+        Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
+        follow. ``duration_seconds`` is from the start of the attempt to its end. A cell that does not apply is missing,
+        such as the value of a failed trial.
 
         Raises:
             ImportError: pandas is not installed.

@@ -1,4 +1,4 @@
-"""The calls of a study, one procedure each: ``_resource.py`` performs them, ``_async_resource.py`` awaits them."""
+"""The calls of a study, one procedure each. ``_resource.py`` performs them; ``_async_resource.py`` awaits them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -62,19 +62,19 @@ class StudyCalls(ReportCalls):
     ) -> Steps[StudyInfo]:
         """Change settings, or edit the space.
 
-        None removes a limit. A study whose budget is used up runs again when it is raised, and one that has stopped
-        because there was no gain runs again when ``stop`` is removed or allows more results.
+        None removes a limit. A study with a used-up budget continues when you raise it. A study that ended for lack of
+        improvement continues when you remove or relax ``stop``.
 
-        Results at points of the edited space go on to count; the others stay on record. See the guide
+        Results at points of the edited space still count; the others stay on record. See the guide
         "Editing a running study's space".
 
         Args:
             parameters: parameters that replace those of the same names or are added; the others stay.
-            defaults: the values that parameters which are added had in the trials so far.
-            changes: the settings that can be changed: see ``StudyChanges``.
+            defaults: the values of added parameters in the existing trials.
+            changes: the settings to change: see ``StudyChanges``.
 
         Raises:
-            Invalid: a value is wrong, or the study's space cannot be edited.
+            Invalid: a value is invalid, or the study's space cannot be edited.
             TypeError, ValueError: as ``Client.create_study`` of parameters.
         """
         check_dicts(changes)
@@ -98,17 +98,17 @@ class StudyCalls(ReportCalls):
     ) -> Steps[StudyInfo]:
         """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
 
-        Results in withdrawn rows go on to count, and no withdrawn row is suggested. Trials that wait in them fail.
+        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows fail.
 
         Args:
             parameter: the name of the catalogue.
             add: new rows, with the same descriptors in the same order.
-            withdraw: names of rows that are not to be suggested any more.
-            restore: names of withdrawn rows that are to be suggested again.
+            withdraw: names of rows that the server must not suggest again.
+            restore: names of withdrawn rows that the server may suggest again.
 
         Raises:
-            Invalid: there is no such catalogue or row, or a new row is in it.
-            TypeError: the rows are a text and no list.
+            Invalid: the catalogue or a row does not exist, or a new row exists already.
+            TypeError: the rows are a string instead of a list.
         """
         for name, rows in (("withdraw", withdraw), ("restore", restore)):
             if isinstance(rows, str):
@@ -118,47 +118,47 @@ class StudyCalls(ReportCalls):
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"catalogues": {parameter: change}})))
 
     def pause(self) -> Steps[StudyInfo]:
-        """Hand out nothing until ``resume``; results are still accepted."""
+        """Pause the study: issue no trials until ``resume``. Results are still accepted."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "paused"})))
 
     def resume(self) -> Steps[StudyInfo]:
-        """Hand out trials again."""
+        """Issue trials again."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "running"})))
 
     def delete(self, *, purge: bool = False) -> Steps[None]:
-        """Delete the study and everything in it: for good with ``purge``, else ``Client.restore_study`` brings it back
-        for 30 days."""
+        """Delete the study and everything in it: permanently with ``purge``, otherwise ``Client.restore_study`` can
+        restore it for 30 days."""
         yield Call("DELETE", self._path, params={"purge": "true" if purge else None})
 
-    # Who may do what with it
+    # Sharing
 
     def access(self) -> Steps[Access]:
-        """Return whose the study is, and with whom it is shared."""
+        """Return the study's owner and the users with whom it is shared."""
         return decode(Access, (yield Call("GET", f"{self._path}/access")))
 
     def share(self, user: str, right: Literal["read", "work"] = "read") -> Steps[Access]:
-        """Let a user, or everybody who has a token ("*"), read the study or work on it."""
+        """Share the study with a user, or with everybody who has a token ("*"), for reading or for work."""
         return self._change_access({"shared_with": {user: right}})
 
     def unshare(self, user: str) -> Steps[Access]:
-        """Share the study with a user, or with everybody, no longer."""
+        """Stop sharing the study with a user or with everybody."""
         return self._change_access({"shared_with": {user: None}})
 
     def give(self, owner: str) -> Steps[Access]:
-        """Give the study to another owner; the former one has no right to it any more."""
+        """Give the study to another owner. The former owner loses access."""
         return self._change_access({"owner": owner})
 
     def link(self, expires_at: datetime | None = None) -> Steps[Link]:
-        """Make a token that reads this study and nothing else.
+        """Create a token that can only read this study.
 
         Args:
-            expires_at: until when it is good, with a time zone; None is for good.
+            expires_at: the time of expiry, with a time zone; None means never.
         """
         body = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
         return decode(Link, (yield Call("POST", f"{self._path}/links", body)))
 
     def unlink(self, link: Link | str) -> Steps[None]:
-        """Let a link be of no use any more."""
+        """Revoke a link."""
         yield Call("DELETE", f"{self._path}/links/{link.id if isinstance(link, Link) else link}")
 
     # Files of trials
@@ -173,17 +173,17 @@ class StudyCalls(ReportCalls):
         """Attach a file, such as a photograph or a spectrum, to a trial.
 
         Args:
-            trial: its number.
+            trial: the trial's number.
             content: the path of the file, or bytes.
-            name: of the file; by default that of the path. Bytes need one.
-            media_type: such as "image/png"; by default what the name says.
+            name: the file's name; by default that of the path. Bytes need a name.
+            media_type: such as "image/png"; by default derived from the name.
 
         Raises:
-            ValueError: the content is bytes, and there is no name.
+            ValueError: the content is bytes without a name.
         """
         if isinstance(content, bytes):
             if name is None:
-                raise ValueError('bytes have no name: give one, such as name="spectrum.csv"')
+                raise ValueError('bytes have no file name; give one, such as name="spectrum.csv"')
         else:
             path = Path(content)
             name, content = name or path.name, path.read_bytes()
@@ -197,27 +197,27 @@ class StudyCalls(ReportCalls):
         return content
 
     def remove_file(self, trial: int, file: int) -> Steps[None]:
-        """Delete a file of a trial for good."""
+        """Permanently delete a file of a trial."""
         yield Call("DELETE", f"{self._path}/trials/{trial}/files/{file}")
 
-    # Who is told
+    # Webhooks
 
     def webhooks(self) -> Steps[list[Webhook]]:
-        """Return the webhooks of the study, the oldest first, without their secrets."""
+        """Return the webhooks of the study, oldest first, without their secrets."""
         found = yield Call("GET", f"{self._path}/webhooks")
         return [decode(Webhook, each) for each in found["items"]]
 
     def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Steps[Webhook]:
-        """Let the server send messages about the study to an address, from now on.
+        """Add a webhook: the server sends messages about the study to a URL from now on.
 
         Args:
-            url: where to, by POST. It must be reachable from the server, and inside the server's network only where its
-                setting ``webhook_networks`` allows it.
-            notifications: which, of "trial.reserved", "trial.overdue", "trial.done", "study.ended" and
-                "study.needs_attention"; by default all.
+            url: where to send messages by POST. It must be reachable from the server. In the server's own network, the
+                setting ``webhook_networks`` must allow it.
+            notifications: the notifications to send, of "trial.reserved", "trial.overdue", "trial.done", "study.ended"
+                and "study.needs_attention"; by default all.
 
         Returns:
-            The webhook with its secret, which no other answer has.
+            The webhook with its secret, which is returned only once.
         """
         wanted = {} if notifications is None else {"notifications": list(notifications)}
         return decode(Webhook, (yield Call("POST", f"{self._path}/webhooks", {"url": url, **wanted})))
@@ -230,16 +230,16 @@ class StudyCalls(ReportCalls):
         notifications: Sequence[str] | None = None,
         is_on: bool | None = None,
     ) -> Steps[Webhook]:
-        """Change where messages are sent and which, or turn a webhook off and on.
+        """Change the URL or the notifications of a webhook, or turn it off and on.
 
-        One that is turned on sends what has happened since it was turned off, or turned itself off.
+        Turning it on also sends the messages missed while it was off.
         """
         given = {"url": url, "notifications": notifications and list(notifications), "is_on": is_on}
         changes = {name: value for name, value in given.items() if value is not None}
         return decode(Webhook, (yield Call("PATCH", self._of_webhook(webhook), changes)))
 
     def remove_webhook(self, webhook: Webhook | str) -> Steps[None]:
-        """Remove a webhook, given as such or by its id: it receives no more messages."""
+        """Remove a webhook, given as an object or by its id; it gets no more messages."""
         yield Call("DELETE", self._of_webhook(webhook))
 
     def _of_webhook(self, webhook: Webhook | str) -> str:
@@ -262,7 +262,7 @@ class StudyCalls(ReportCalls):
         std_errors: Numbers | None = None,
         reason: str | None = None,
     ) -> Steps[Answer]:
-        """Replace the value of an observation, and the metrics that are given. The model is rebuilt; the log keeps both
+        """Replace the value of an observation, and the given metrics. The server rebuilds the model; the log keeps both
         values and the reason."""
         return self._amend(observation, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
 
@@ -285,33 +285,32 @@ class StudyCalls(ReportCalls):
         dry_run: bool = False,
         progress: bool = True,
     ) -> Steps[ImportReport]:
-        """Store results from elsewhere, each once, however often the import is repeated; they cost no budget.
+        """Import results, each once even if you repeat the import. They do not count towards the budget.
 
-        A row that does not fit stops no other. A result is stored already if the study's log has it as one of a point
-        that nobody suggested, with the same parameters, value and standard error; one that a source has twice is stored
-        twice.
+        An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
+        with the same parameters, value and standard error. A result that occurs twice in a source is stored twice.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
                 pandas DataFrame, an iterable of dicts, or a study of Optuna.
-            columns: the column of a parameter by its name. By default it is named like the parameter, or
-                ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
-                ``parameters`` within a row is taken apart. A fixed parameter needs no column.
+            columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
+                or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
+                ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
-            std_error: the column of their standard errors, if there is one; an empty cell is unknown.
-            state: the column of the rows' states, if there is one. A row with any other state than "completed",
-                "complete" or none is left out, and so is one whose column ``excluded`` is true. None: every row counts.
+            std_error: the column of the standard errors, if any; an empty cell means unknown.
+            state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
+                rows whose column ``excluded`` is true, are skipped. None: every row counts.
             dry_run: store nothing, and report what would be stored.
             progress: show a progress bar in a terminal or notebook.
 
         Returns:
-            What was stored, and what does not fit, by the number of the row.
+            What was stored, and the invalid rows by number.
 
         Raises:
-            ValueError: there is no column for a parameter, for the value or for a metric, a column is named for what is
-                no parameter, a file is not what its name says, or a study of Optuna has another direction, or several.
-            TypeError, ImportError, OSError: the source is of no such kind, needs a package, or cannot be read.
-            ConnectionFailed: the server stayed away; the same call goes on where this one ended.
+            ValueError: a column for a parameter, the value or a metric is missing, ``columns`` names an unknown
+                parameter, a file does not match its name, or an Optuna study has another direction or several.
+            TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
+            ConnectionFailed: the server was down; repeat the call to continue.
         """
         return import_results(
             self.id, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress
@@ -320,16 +319,17 @@ class StudyCalls(ReportCalls):
     def recommendation(
         self, *, feasible_probability: float | None = None, context: Parameters | None = None
     ) -> Steps[Recommendation]:
-        """Return the best point by the model and the best observed one; of several objectives the front by the model.
+        """Return the best point according to the model and the best observed one; with several objectives, the model's
+        front.
 
         Args:
-            feasible_probability: with which the point of the model is to keep the outcome constraints; 0.95 if not
-                given.
-            context: values of all context parameters of a study that has some. The point of the model is the best one
-                in this context, and need not have been evaluated; without the context there is none.
+            feasible_probability: required probability that the model's point satisfies the outcome constraints; by
+                default 0.95.
+            context: values of all context parameters, if the study has any. The model's point is the best one in this
+                context, evaluated or not; without the context there is none.
 
         Raises:
-            Invalid: a probability is given, and the study has no outcome constraints; or the context is not that of the
+            Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
                 study.
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
@@ -341,11 +341,11 @@ class StudyCalls(ReportCalls):
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         Args:
-            feasible_probability: with which the points of the model are to keep the outcome constraints; 0.95 if not
-                given.
+            feasible_probability: required probability that the model's points satisfy the outcome constraints; by
+                default 0.95.
 
         Raises:
-            Invalid: the study has one objective; or a probability is given, and there are no outcome constraints.
+            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
         return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
@@ -354,10 +354,10 @@ class StudyCalls(ReportCalls):
         """Return the model's prediction of the objective at each point.
 
         Args:
-            points: a list, each a dict of values by parameter.
+            points: a list of dicts, each with values by parameter.
 
         Raises:
-            TypeError: they are no list, or one of them is no dict.
+            TypeError: ``points`` is not a list of dicts.
         """
         if isinstance(points, Mapping | str):
             raise TypeError(f"points must be a list of dicts, such as predict([point]), not {shown(points)}")
@@ -369,7 +369,7 @@ class StudyCalls(ReportCalls):
         """Return which parameters the objective depends on: Sobol' indices of the posterior mean over the space.
 
         Args:
-            metric: what to explain in place of the objective; required if there are several objectives.
+            metric: the metric to explain instead of the objective; required if there are several objectives.
         """
         return decode(Importance, (yield Call("GET", f"{self._path}/importance", params={"metric": metric})))
 
@@ -377,22 +377,22 @@ class StudyCalls(ReportCalls):
         """Return each result with its prediction from the other results (leave-one-out).
 
         Args:
-            metric: what to predict in place of the objective; required if there are several objectives.
+            metric: the metric to predict instead of the objective; required if there are several objectives.
         """
         return decode(Validation, (yield Call("GET", f"{self._path}/validation", params={"metric": metric})))
 
     def assessment(self) -> Steps[Assessment]:
-        """Return the study in a few sentences: is it going well, why this point, what was learned, can one stop; with
-        warnings, and with the facts that the sentences are made from."""
+        """Return a summary of the study in a few sentences (progress, latest trial, findings, outlook), with warnings
+        and the facts behind them."""
         return decode(Assessment, (yield Call("GET", f"{self._path}/assessment")))
 
     def slice(self, *parameters: str, points: int | None = None, at: Parameters | None = None) -> Steps[Slice]:
         """Return the posterior along one or two parameters.
 
         Args:
-            parameters: names of those that vary.
-            points: values of each of them at most; 50 by default, and 25 (at most 31) of each of two.
-            at: values of other parameters; the rest are as in the point that the model recommends.
+            parameters: names of the parameters to vary.
+            points: the most values per parameter; by default 50, or 25 (at most 31) for two parameters.
+            at: values of other parameters; the rest are as in the recommended point.
         """
         params: dict[str, Param] = {"parameter": list(parameters), "points": points}
         if at is not None:
@@ -413,12 +413,12 @@ class StudyCalls(ReportCalls):
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
     ) -> Listing[dict[str, Any]]:
-        """Yield the cells of the partition tree, all or those of one status, with what the model says of each: of a
-        metric, which is required if there are several objectives, or else of the objective."""
+        """Yield the cells of the partition tree, all or those of one status, with the model's prediction of the
+        objective or of a metric. ``metric`` is required with several objectives."""
         return Listing(f"{self._path}/partition", dict, {"status": status, "metric": metric})
 
     def dictionary(self) -> Listing[dict[str, Any]]:
-        """Yield the points of the dictionary, which the sketch is built on."""
+        """Yield the points of the dictionary, that is, the inducing points of the model."""
         return Listing(f"{self._path}/dictionary", dict)
 
     def events(self) -> Listing[Event]:
@@ -437,8 +437,7 @@ class StudyCalls(ReportCalls):
 
     def export_report(self) -> Steps[str]:
         """Return a report as Markdown, for a notebook: definition, best point, results, who did what, hash of the log.
-
-        The page has the same report with charts, to print or to save as PDF.
+        The web interface has the same report with charts, to print or save as PDF.
         """
         text: str = yield Call("GET", f"{self._path}/report", as_text=True)
         return text

@@ -47,18 +47,18 @@ class TrialCalls:
         """Lease up to ``count`` trials.
 
         Args:
-            count: how many.
-            worker: a name to recognise this worker by; host and process if not given.
-            lease_seconds: for how long; the study's default if not given.
-            fixed: values that some parameters are to have; the others are chosen.
-            context: the values that the context parameters have now: all of them, if the study has any.
-            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
+            count: the most trials to lease.
+            worker: a name for this worker; by default the host and the process.
+            lease_seconds: the duration of the lease; by default the study's.
+            fixed: values of parameters to fix; the server chooses the others.
+            context: the current values of all context parameters, if the study has any.
+            wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
-            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
-                hold parameters fixed.
-            StudyComplete: there is none and there will be none.
-            NoTrialAvailable: there is none at the moment, or was none for so long.
+            Invalid: a value is outside its parameter's range, the context does not fit the study, or the algorithm
+                cannot fix parameters.
+            StudyComplete: the study will issue no more trials.
+            NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """
         body: dict[str, Any] = {"count": count, "worker": worker or this_worker()}
         if lease_seconds is not None:
@@ -88,19 +88,19 @@ class TrialCalls:
         Args:
             trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
                 this is the block's result.
-            value: the objective; a finite number. Several objectives are among the metrics, and there is no value.
+            value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
-            parameters: what was actually run, if that is not what was suggested.
+            parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
-            std_errors: standard errors of metrics, where they are known.
+            std_errors: standard errors of metrics, where known.
 
         Raises:
             Invalid: the metrics are not the study's.
-            ValueError, TypeError: a number is not finite, or is none; or the trial is another study's.
+            ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
             Conflict: this attempt of the trial already has another value.
-            ResultKept: the server stayed away for longer than the client's ``retry_for``, or was away and then gave an
-                answer that neither stores nor refuses the result. The result is kept on disk, and is sent when a
-                client on this machine next reaches the server.
+            ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
+                stored nor refused the result. The result is kept on disk, and is sent when a client on this machine
+                next reaches the server.
         """
         return self._settle(trial, {**result_of(value, std_error, metrics, std_errors), **_point(parameters)})
 
@@ -113,7 +113,7 @@ class TrialCalls:
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
-        """Report a result at a point that nobody suggested; it does not count towards the budget."""
+        """Report a result at a point of your own. It does not count towards the budget."""
         return self._observe({**_point(parameters), **result_of(value, std_error, metrics, std_errors)})
 
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
@@ -124,7 +124,7 @@ class TrialCalls:
         With ``dry_run`` nothing is stored.
 
         Raises:
-            TypeError: an item is no dict.
+            TypeError: an item is not a dict.
         """
         for position, item in enumerate(items):
             if not isinstance(item, Mapping):
@@ -136,7 +136,7 @@ class TrialCalls:
         return fates
 
     def fail(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Report that a trial cannot be evaluated; it is not handed out again."""
+        """Report that the evaluation of a trial failed. The trial is not issued again."""
         failure = {"status": "failed"}
         return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
 
@@ -145,7 +145,7 @@ class TrialCalls:
 
         Args:
             trial: the trial, or its number.
-            lease_seconds: length of the lease from now on; as before if not given.
+            lease_seconds: duration of the lease from now on; by default as before.
 
         Raises:
             Conflict: the lease is lost, because another worker holds the trial or it is finished.
@@ -153,7 +153,7 @@ class TrialCalls:
         return self._lease("heartbeat", trial, {} if lease_seconds is None else {"lease_seconds": lease_seconds})
 
     def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
-        """Give a trial back unevaluated; it is the next to be handed out."""
+        """Release a trial without a result; it is issued next."""
         return _noted(trial, (yield from self._lease("release", trial, retry_for=stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
@@ -171,9 +171,9 @@ class TrialCalls:
             yield from self.release(trial)
 
     def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Let a failed trial be handed out again, before any new point, at no cost to the budget.
+        """Retry a failed trial: it is issued again before any new point and does not count towards the budget again.
 
-        Nothing changes if the trial is to be evaluated anyway. The log keeps the reason.
+        Nothing changes if the trial is waiting or active. The log keeps the reason.
 
         Raises:
             Conflict: the trial has a result.
@@ -183,7 +183,7 @@ class TrialCalls:
         return self._decode(Answer, (yield Call("POST", f"{self._path}/trials/{number}/retry", body)))
 
     def retry_failed(self, reason: str | None = None) -> Steps[list[Trial]]:
-        """Let all failed trials be handed out again, and return them. A paused study also needs ``resume``."""
+        """Retry all failed trials, and return them. A paused study also needs ``resume``."""
         retried = []
         for trial in (yield from self.trials("failed").all()):
             with suppress(Conflict):  # a late result has completed it
@@ -192,43 +192,43 @@ class TrialCalls:
         return retried
 
     def annotate(self, trial: Leased | Trial | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
-        """Set attributes of a trial, whatever state it is in. They are your own; the model has no part in them.
+        """Set attributes of a trial in any state. The model ignores them.
 
         Args:
             trial: the trial, or its number.
-            attributes: what JSON has a form for, by name. None removes an attribute, a dict is merged into one that
-                is there. A trial has up to 64, of 16,384 bytes together; a name has no colon.
+            attributes: JSON values by name. None removes an attribute; a dict is merged into an existing one. A trial
+                has up to 64 attributes with 16,384 bytes in total; a name has no colon.
 
         Raises:
-            Invalid: they are too many or too large.
-            TypeError, ValueError: JSON has no form for a value.
+            Invalid: the attributes are too many or too large.
+            TypeError, ValueError: a value cannot be written as JSON.
         """
         number = self._reference(trial)["trial"]
         body = {"attributes": dict(attributes)}
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
 
     def queue(self, parameters: Parameters) -> Steps[Trial]:
-        """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
+        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget."""
         return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", _point(parameters))))
 
     def repeat(self, point: Leased | Trial | int | Parameters, times: int = 1) -> Steps[list[Trial]]:
-        """Queue a point again, to measure it once more or several times.
+        """Queue a point again once or several times, to repeat the measurement.
 
         Args:
             point: a trial or its number, for the point that its result is of; or parameters.
-            times: how many trials to queue there, 1 to 100. They are handed out before any suggestion, and each counts
-                towards the budget.
+            times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
+                each counts towards the budget.
 
         Raises:
             Invalid: the point is not in the space.
-            StudyComplete: the study is complete, or its budget has no room for so many; none is queued.
+            StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
         answer = yield Call("POST", f"{self._path}/trials/repeat", {**which, "times": times})
         return [self._decode(Trial, each) for each in answer["trials"]]
 
     def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Listing[Trial]:
-        """Yield the trials by number: all, or those in one state, or those that have all of some attributes."""
+        """Yield the trials by number: all, or those in one state or with all of the given attributes."""
         wanted = [f"{name}:{as_text(value)}" for name, value in (attributes or {}).items()]
         params: dict[str, Param] = {"state": state, "attribute": wanted or None}
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
@@ -267,8 +267,8 @@ class TrialCalls:
         if isinstance(trial, Leased):
             trial = trial.trial
         if trial.study_id != self.id:
-            remedy = f"tell it to study {trial.study_id!r}"
-            raise ValueError(f"trial {trial.number} is of study {trial.study_id!r}, not of {self.id!r}: {remedy}")
+            remedy = f"report it to study {trial.study_id!r}"
+            raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")
         return {"trial": trial.number, "attempt": trial.attempt}
 
 
@@ -294,8 +294,8 @@ def result_of(
     """Return a result as the wire has it.
 
     Raises:
-        WrongResult: a part of it is no number.
-        ValueError: a part of it is not finite.
+        WrongResult: a part of the result is not a number.
+        ValueError: a part of the result is not finite.
     """
     told: Any = value
     result = {

@@ -1,20 +1,20 @@
 """The errors of this client, as one tree.
 
 AdaBKBError
-├── ConnectionFailed          no answer arrived, although the request was repeated
+├── ConnectionFailed          no answer arrived in spite of retries
 │   └── ResultKept            the result is kept on disk, and is sent later
-├── UnexpectedAnswer          something answered, but not this API
+├── UnexpectedAnswer          the answer is not from this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
 ├── WorkerDied                a worker process of a run ended in the middle of an evaluation
-├── WorkerLost                a cluster lost the process or the node of an evaluation
+├── WorkerLost                a cluster lost the process or node of an evaluation
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
     ├── NotFound              404
     ├── Conflict              409: contradicts what is stored
     ├── PreconditionFailed    412: the study changed meanwhile
     ├── Invalid               400, 413, 415, 422: ``pointers`` says which field and why
-    └── Unavailable           429, 502, 503, 504: busy for longer than the client was willing to retry
+    └── Unavailable           429, 502, 503, 504: busy for longer than the client retries
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,34 +34,34 @@ class ResultKept(ConnectionFailed):
 
 
 class UnexpectedAnswer(AdaBKBError):
-    """The answer is not one of this API: a proxy's page, another service, an incompatible version."""
+    """The answer is not from this API, but from a proxy, another service or an incompatible version."""
 
 
 class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
-    finite space, are handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
-    points with the ``fixed`` parameters, and in the context, are handed out), "pending_limit", "paused", or "failures"
+    finite space, are issued, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
+    points with the ``fixed`` parameters, and in the context, are issued), "pending_limit", "paused", or "failures"
     (the study was paused after too many failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "all trials of its budget are handed out, and results of others are awaited",
-        "exhausted": "all points of its space are handed out, and results of others are awaited",
-        "fixed_exhausted": "all points with these values of fixed and context are handed out; give others",
-        "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
-        "gain_unlikely": "it stops because going on will gain little, unless a result that is awaited changes that",
-        "pending_limit": "as many trials as its pending_limit allows are without a result",
-        "paused": "it is paused; study.resume() makes it go on",
-        "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
-        'study.trials("failed"), remove the cause, then make it go on with study.retry_failed() and study.resume()',
+        "budget": "all trials of its budget are issued, and results of others are awaited",
+        "exhausted": "all points of its space are issued, and results of others are awaited",
+        "fixed_exhausted": "all points with these values of fixed and context are issued; give others",
+        "no_gain": "it ends because its last results were no better, unless an awaited result is",
+        "gain_unlikely": "it ends because further trials will gain little, unless an awaited result changes that",
+        "pending_limit": "the number of trials without a result is at its pending_limit",
+        "paused": "it is paused; resume it with study.resume()",
+        "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "
+        'study.trials("failed"), remove the cause, then call study.retry_failed() and study.resume()',
     }
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
         because = self.explanations.get(reason or "", "the server gave no reason that this client knows")
-        super().__init__(f"study {study!r} hands out no trial ({reason}): {because}")
+        super().__init__(f"study {study!r} issues no trial ({reason}): {because}")
         self.reason = reason
         self.retry_after = retry_after
 
@@ -70,13 +70,13 @@ class StudyComplete(NoTrialAvailable):
     """The study is over: ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely"."""
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "its budget is used up; study.update(budget=...) raises it; if it is one of cost, create another "
-        "study with the budget you want, and import the results of this one",
-        "converged": "it has converged: its gap is within the tolerance, or its cells are as small as they may be",
+        "budget": "its budget is used up; raise it with study.update(budget=...); for a cost budget, create another "
+        "study with a larger budget, and import the results of this one",
+        "converged": "it has converged: its gap is within the tolerance, or its cells have the minimum size",
         "exhausted": "all points of its space have been evaluated",
-        "no_gain": "its last results were no better, so often in a row as its stop rule says; study.update(stop=None) "
-        "makes it go on",
-        "gain_unlikely": "its gap is below the share of its stop rule; study.update(stop=None) makes it go on",
+        "no_gain": "its last results brought no improvement, so its stop rule ended it; continue with "
+        "study.update(stop=None)",
+        "gain_unlikely": "its gap is below the share in its stop rule; continue with study.update(stop=None)",
     }
 
 
@@ -85,9 +85,9 @@ class WorkerDied(AdaBKBError):
 
 
 class WorkerLost(AdaBKBError):
-    """The cluster of ``study.run(..., engine=...)`` lost the process or the node that evaluated a trial.
+    """The cluster of ``study.run(..., engine=...)`` lost the process or node that evaluated a trial.
 
-    The trial is given back, and handed out again before any new point.
+    The trial is given back, and issued again before any new point.
     """
 
 
@@ -99,9 +99,9 @@ class APIError(AdaBKBError):
 
     Args:
         status: the status of the response.
-        code: stable, for programs.
-        detail: the server's sentence.
-        request_id: also in the server's log.
+        code: the stable error code.
+        detail: the server's error message.
+        request_id: the id of the request in the server's log.
         pointers: the errors in the body, by JSON pointer.
         names: the parameters of the search space in order, where the pointers have only their positions.
         retry_after: the server's advice in seconds.
@@ -127,9 +127,9 @@ class APIError(AdaBKBError):
         self.retry_after = retry_after
         trace = f" (request {request_id})" if request_id else ""
         what = " ".join(filter(None, [detail, _REMEDIES.get(code)])) + trace
-        if self.pointers:  # the server's sentence repeats the first of them
+        if self.pointers:  # the server's message repeats the first of them
             lines = (f"\n  {_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
-            what = f"the server does not accept these arguments{trace}:{''.join(lines)}"
+            what = f"the server refused these arguments{trace}:{''.join(lines)}"
         super().__init__(f"{status} {code}: {what}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -156,11 +156,11 @@ class Conflict(APIError):
 
 
 class PreconditionFailed(APIError):
-    """The study is no longer at the revision the request named."""
+    """The study has changed since the revision that the request named."""
 
 
 class Invalid(APIError):
-    """The request's body is wrong: see ``pointers``."""
+    """The request's body is invalid: see ``pointers``."""
 
 
 class Unavailable(APIError):
@@ -168,22 +168,22 @@ class Unavailable(APIError):
 
 
 _REMEDIES = {
-    "unauthorized": "Give a token that is good: Client(token=...), or ADABKB_TOKEN in the environment.",
-    "forbidden": 'Use a token that may, or ask the study\'s owner: study.share(user, "work").',
-    "deletion_not_found": "client.trash() yields those that can be restored.",
-    "study_not_found": "client.studies() yields those that there are; client.create_study() creates one.",
-    "trial_not_found": "study.trials() yields those that there are.",
-    "observation_not_found": "study.observations() yields those that there are.",
-    "study_exists": "client.study(id) opens it as it is, study.update(parameters=...) edits its space; another "
-    "definition needs another id.",
-    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) hands out a failed trial "
+    "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
+    "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
+    "deletion_not_found": "client.trash() lists the studies that can be restored.",
+    "study_not_found": "client.studies() lists the existing ones; client.create_study() creates one.",
+    "trial_not_found": "study.trials() lists the existing ones.",
+    "observation_not_found": "study.observations() lists the existing ones.",
+    "study_exists": "client.study(id) opens the existing study, study.update(parameters=...) edits its space; a "
+    "different definition needs another id.",
+    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
     "again.",
-    "report_conflict": "Reports cannot be corrected; study.release(trial) lets the trial begin again, with a curve of "
-    "its own.",
-    "trial_finished": "Nothing is left to do for it; study.exclude(seq) takes a wrong result out.",
-    "lease_lost": "Stop working on it; study.suggest() leases another.",
-    "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) costs none.",
-    "not_found": "Give Client the address of the server alone, without a page, such as http://127.0.0.1:8000.",
+    "report_conflict": "Reports cannot be corrected; study.release(trial) restarts the trial with a new curve.",
+    "trial_finished": "The trial needs no more work; study.exclude(seq) excludes a wrong result.",
+    "lease_lost": "Stop evaluating it; study.suggest() leases another trial.",
+    "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) does not count "
+    "towards it.",
+    "not_found": "Give Client the URL of the server without a path, such as http://127.0.0.1:8000.",
 }
 """Remedies in terms of this client, by code."""
 
@@ -220,7 +220,7 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
 
 
 def is_refusal(error: AdaBKBError) -> bool:
-    """Return whether the service itself refused a request for good.
+    """Return whether the service itself permanently refused a request.
 
     The pages of a proxy and the faults of a server say nothing about the request, and a token can be replaced.
     """

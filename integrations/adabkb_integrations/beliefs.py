@@ -41,7 +41,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
             raise ValueError(f"{where}: there is no such parameter that varies; known are {', '.join(axes)}")
         axis = domain.space.axes[axes[name]]
         if isinstance(axis, CatalogueAxis):
-            raise ValueError(f"{where} is about a catalogue, whose rows cannot be weighted yet; leave it out")
+            raise ValueError(f"{where} is about a catalogue, for which priors are not supported yet; leave it out")
         if isinstance(axis, ChoiceAxis):
             weighted.append(Weighted(axes[name], _weights(where, belief, domain.choices[name])))
         else:

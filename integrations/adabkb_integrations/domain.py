@@ -97,7 +97,7 @@ def domain_of(
     conditions = _conditions(declared, origin, found.parameters, choices)
     if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
         raise ValueError(
-            f"a catalogue cannot go together with constraints, mixtures or conditions (when) in {origin} yet; leave "
+            f"a catalogue cannot be combined with constraints, mixtures or conditions (when) in {origin} yet; leave "
             "out the rows that must not be suggested"
         )
     context = _context(declared, origin, found)

@@ -309,12 +309,12 @@ BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
     (
         {"attributes": dict.fromkeys(map(str, range(64)), 1)},
         "/attributes",
-        "must be at most 64, not 65, together with those that trial 1 has",
+        "must be at most 64, not 65, counting the existing attributes of trial 1",
     ),
     (
         {"attributes": {"a": "x" * 16_370}},
         "/attributes",
-        "must have at most 16,384 bytes as JSON, not 16,393, together with those that trial 1 has",
+        "must have at most 16,384 bytes as JSON, not 16,393, counting the existing attributes of trial 1",
     ),
 ]
 

@@ -148,7 +148,7 @@ def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client,
     with pytest.raises(Exception, match="content is not what size and digest say"):
         import_study(other, altered)
     strayed = [json.dumps({**json.loads(line), "trial": 9}) if '"type": "file"' in line else line for line in lines]
-    with pytest.raises(Exception, match="the file is of trial 9, which there is none of"):
+    with pytest.raises(Exception, match="the file belongs to trial 9, which does not exist"):
         import_study(other, strayed)
     other.close()
 

@@ -83,9 +83,9 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
         check_once(asked.client, name, 8)
         assert asked.model_bytes == 0
 
-        assert "All is well." in adabkb("data", "doctor", "--database", other_postgresql)
+        assert "No problems found." in adabkb("data", "doctor", "--database", other_postgresql)
         adabkb("data", "backup", str(tmp_path / "copy.db"), "--database", other_postgresql)
-        assert "All is well." in adabkb("data", "doctor", "--database", f"sqlite:///{tmp_path}/copy.db")
+        assert "No problems found." in adabkb("data", "doctor", "--database", f"sqlite:///{tmp_path}/copy.db")
 
         full = asked.client.post("/v1/studies", json={**DEFINITION, "id": "full", "pending_limit": 1})
         assert full.status_code == 201

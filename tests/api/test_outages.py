@@ -77,7 +77,7 @@ def check_recovery(api: httpx.Client, url: str) -> None:
 
 @contextmanager
 def client(address: str) -> Iterator[httpx.Client]:
-    """With a study of which one trial is handed out."""
+    """With a study of which one trial is issued."""
     with httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
         assert api.post("/v1/studies/s/suggest").status_code == 200

@@ -27,7 +27,7 @@ ATTEMPTS = 5
 def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]:
     """End the studies with the trials that they have, and read them.
 
-    A study without a budget left hands out what is unfinished, once the leases have run out, and then is complete;
+    A study without a budget left issues what is unfinished, once the leases have run out, and then is complete;
     whether it is, is for the check to say. Trials that were stopped have left some of the budget, for which there are
     new ones.
     """
@@ -74,6 +74,6 @@ def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: in
         if told["changed"]:
             yield f"{plan.id}: replayed, cells or dictionary differ from what was stored"
         if told["diverged"]:
-            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} come out different"
+            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} now differ"
         elif done.returncode:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"

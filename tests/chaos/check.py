@@ -189,13 +189,13 @@ def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
             continue
         attempt = (entry.trial, entry.attempt)
         if attempt in handed:
-            yield f"an attempt was handed out twice: {handed[attempt]} and {entry}"
+            yield f"an attempt was issued twice: {handed[attempt]} and {entry}"
         handed[attempt] = entry
         logged = log.trials.get(entry.trial or 0)
         if logged is None or logged.holders.get(entry.attempt or 0) != entry.worker:
             yield f"the log does not know of a suggestion: {entry}"
         elif logged.parameters != entry.parameters:
-            yield f"the log has the point {logged.parameters}, handed out was {entry.parameters}: {entry}"
+            yield f"the log has the point {logged.parameters}, issued was {entry.parameters}: {entry}"
     missing: defaultdict[str | None, list[tuple[int, int]]] = defaultdict(list)
     for number, logged in log.trials.items():
         for attempt_number, worker in logged.holders.items():
@@ -203,7 +203,7 @@ def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
                 missing[worker].append((number, attempt_number))
     for worker, attempts in missing.items():
         if len(attempts) > unanswered[worker]:
-            yield f"{worker} was handed out (trial, attempt) {attempts} without ever having been told"
+            yield f"{worker} was issued (trial, attempt) {attempts} without ever having been told"
 
 
 def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:

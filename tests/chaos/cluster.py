@@ -17,7 +17,7 @@ from signal import SIGTERM, Signals
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
 PROGRAM = [sys.executable, "-m", "tests.chaos.serve"]
 PORTS = range(20_000, 30_000)
-"""Below those that the system hands out by itself: a dead server's port must stay free, and a connection to it must
+"""Below those that the system issues by itself: a dead server's port must stay free, and a connection to it must
 not end up at its own other end."""
 TAIL = 2000
 """Characters of a server's last words that a report shows."""

@@ -224,6 +224,6 @@ def _held_by_two(events: Sequence[Event], entries: Sequence[Entry], lease_second
             before = held.get((event.trial, lost.pop(event.trial, None)))
             after = handed.get((event.trial, event.payload["attempt"]))
             if before and after and after.answered < before.asked + lease_seconds - CLOCKS_DIFFER:
-                yield f"a trial was handed out within the lease of another worker: {before}, then {after}"
+                yield f"a trial was issued within the lease of another worker: {before}, then {after}"
         elif event.kind in ("leased", "released", "retried"):
             lost.pop(event.trial, None)

@@ -169,7 +169,7 @@ class Session:
         self._enter(self._call("exclude", study.id, lambda: study.exclude(observation)), observation=observation)
 
     def pause(self, study: Study) -> None:
-        """Hand out no more."""
+        """Issue no more."""
         self._enter(self._call("pause", study.id, study.pause))
 
     def resume(self, study: Study) -> None:

@@ -346,7 +346,7 @@ def lease_cut_short(story: Story) -> Story:
         (reused_number, "the trial's number was used before"),
         (gap, "not numbered without gaps"),
         (doubled_event, "event 1 is there 2 times"),
-        (handed_out_twice, "an attempt was handed out twice"),
+        (handed_out_twice, "an attempt was issued twice"),
         (never_told, "without ever having been told"),
         (same_point, "it has the same point as trial 1"),
         (ran_out_early, "the lease was 0:00:"),
@@ -382,7 +382,7 @@ def lease_cut_short(story: Story) -> Story:
         (miscounted, "the counts at revision"),
         (logged_before_it_was_asked_for, "story: worker-0 point observation"),
         (logged_after_later_calls, "s after the answer to worker-0 point"),
-        (lease_cut_short, "a trial was handed out within the lease of another worker"),
+        (lease_cut_short, "a trial was issued within the lease of another worker"),
     ],
 )
 def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], Story], named: str) -> None:

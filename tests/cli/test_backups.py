@@ -63,7 +63,7 @@ def test_a_copy_to_postgresql_and_back_is_the_same_database_and_replays_the_same
         assert (copied.exit_code, "1 studies with" in copied.output) == (0, True), copied.output
         assert rows(target) == rows(source)
         replayed = adabkb("data", "replay", "s", "--database", target)
-        assert (replayed.exit_code, "come out the same, bit for bit" in replayed.output) == (0, True), replayed.output
+        assert (replayed.exit_code, "are bit-identical" in replayed.output) == (0, True), replayed.output
         assert adabkb("data", "doctor", "--database", target).exit_code == 0
     assert next_point(empty_postgresql) == next_point(back) == next_point(filled)
 

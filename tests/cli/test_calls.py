@@ -90,7 +90,7 @@ def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., St
     adabkb("trial", "suggest", study.id, "--count", "2")
     assert adabkb("trial", "report", study.id, "1", "1", "-0.5") == "Go on.\n"
     stopped = adabkb("trial", "report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
-    assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 go on.\n"
+    assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 continue.\n"
     assert adabkb("trial", "curve", study.id, "1") == "step 1: -0.5\n"
     assert adabkb("trial", "list", study.id, "--state", "stopped").endswith("at step 1 with -0.75\n")
     assert adabkb("study", "export", study.id, "--format", "curves").splitlines()[1].startswith("1,1,1,-0.5,20")
@@ -123,7 +123,7 @@ def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) ->
         study.add_result({"x": x, "y": y}, (x - 0.4) ** 2 + y)
     gap = study.info().gap
     assert gap is not None
-    assert f"going on will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
+    assert f"further trials will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
 
 
 def test_the_point_of_a_trial_is_repeated(study: Study) -> None:
@@ -173,12 +173,12 @@ def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> Non
     assert adabkb("result", "observe-many", study.id, "-", stdin=json.dumps(lines[0])) == "1 of 1 results are stored.\n"
     assert study.info().counts.observations == 2
     assert "line 2 of" in adabkb("result", "observe-many", study.id, "-", stdin='{"trial": 1}\n{', code=1)
-    assert "no result in" in adabkb("result", "observe-many", study.id, "-", stdin="\n", code=1)
+    assert "has no results" in adabkb("result", "observe-many", study.id, "-", stdin="\n", code=1)
 
 
 def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert ": paused, 0 of 9 trials completed" in adabkb("study", "pause", study.id)
-    assert "no trial is handed out: paused" in adabkb("trial", "suggest", study.id, code=1)
+    assert "no trial is issued: paused" in adabkb("trial", "suggest", study.id, code=1)
     assert ": running, 0 of 9" in adabkb("study", "resume", study.id)
     assert ": running, 0 of 20" in adabkb(
         "study", "update", study.id, "--budget", "20", "--tolerance", "0.5", "--tag", "a=b"
@@ -206,7 +206,7 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     adabkb("study", "update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
     assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
     assert study.info().defaults == {"b": True}
-    assert "is no JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
+    assert "is not a JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
     assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
 
 
@@ -228,7 +228,7 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
 
 
 def test_what_is_known_is_shown(study: Study) -> None:
-    assert "has no observations to go by" in adabkb("study", "recommendation", study.id)
+    assert "has no observations yet" in adabkb("study", "recommendation", study.id)
     assert "has no results" in adabkb("result", "list", study.id)
     assert adabkb("model", "dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
     for number, x in enumerate((0.25, 0.5, 0.75)):
@@ -245,10 +245,8 @@ def test_what_is_known_is_shown(study: Study) -> None:
 
 
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
-    assert (
-        adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
-    )
-    assert adabkb("model", "validation", study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
+    for command in ("importance", "validation"):
+        assert adabkb("model", command, study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"
@@ -279,15 +277,15 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trial", "queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
-        (["result", "add", "s", "1", "=3"], "'=3' is no value of a parameter"),
+        (["trial", "queue", "s", "x"], "'x' is not a value of a parameter; give NAME=VALUE, such as C=10"),
+        (["result", "add", "s", "1", "=3"], "'=3' is not a value of a parameter"),
         (["result", "add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
-        (["result", "add", "s", "0.5"], "give the point of the result, too"),
+        (["result", "add", "s", "0.5"], "also give the point of the result"),
         (["trial", "queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
         (["result", "observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (
             ["study", "pause", "s", "--url", "http://127.0.0.1:abc"],
-            "--url or ADABKB_URL is no valid address; check its host and its port",
+            "--url or ADABKB_URL is not a valid URL; check its host and port",
         ),
     ],
 )

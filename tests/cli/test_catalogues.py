@@ -39,7 +39,7 @@ def test_a_study_is_made_of_a_table_and_its_rows_are_changed(tmp_path: Path) -> 
     [
         ("molecule", "has no file; give --catalogue NAME=FILE"),
         ("molecule=missing.csv", "cannot read missing.csv"),
-        ("b=table", "has a parameter 'b' that is no catalogue"),
+        ("b=table", "has a parameter 'b' that is not a catalogue"),
         ("molecule=wrong", "line 2, column 'size' must be a finite number"),
     ],
 )
@@ -52,4 +52,4 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path: Path, option: str, wor
 
 
 def test_a_change_of_nothing_is_refused() -> None:
-    assert "nothing is to be changed" in adabkb("study", "change-catalogue", "s", "molecule", code=1)
+    assert "there is nothing to change" in adabkb("study", "change-catalogue", "s", "molecule", code=1)

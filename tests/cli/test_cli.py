@@ -58,7 +58,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] See which there are: adabkb"),
+        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] List them: adabkb"),
         (["result", "observe", "s", "7", "1"], "has no trial 7"),
         (["result", "observe", "s", "1"], "If there is none: adabkb trial fail s 1 REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
@@ -103,7 +103,7 @@ def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 1}))
     adabkb("trial", "suggest", "s", *option)
-    assert "no trial is handed out: budget" in adabkb("trial", "suggest", "s", *option, code=1)
+    assert "no trial is issued: budget" in adabkb("trial", "suggest", "s", *option, code=1)
 
 
 def test_failed_trials_are_tried_again(server: str) -> None:
@@ -162,14 +162,14 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     with database.writing() as connection:
         connection.execute(studies.update().values(checkpoint=elsewhere))
     database.close()
-    assert "computed with numpy 1.0.0; here it is numpy 2" in adabkb("data", "replay", "s", "--database", database_url)
+    assert "computed with numpy 1.0.0; this installation has numpy 2" in adabkb(
+        "data", "replay", "s", "--database", database_url
+    )
     said = adabkb("data", "replay", "s", "--database", database_url)
     assert "computed with" not in said
     assert "they were the same before" in said
-    assert "All 4 suggestions come out the same" in said
-    assert "See which there are: adabkb study list" in adabkb(
-        "data", "replay", "nowhere", "--database", database_url, code=1
-    )
+    assert "All 4 suggestions are bit-identical" in said
+    assert "List them: adabkb study list" in adabkb("data", "replay", "nowhere", "--database", database_url, code=1)
 
 
 def test_replay_makes_no_database(tmp_path: Path) -> None:
@@ -294,13 +294,13 @@ def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -
 
 def test_the_doctor_names_what_it_looked_at(migrated_url: str) -> None:
     said = adabkb("data", "doctor", "--database", migrated_url)
-    assert said.startswith("Looked at 0 studies with 0 events in ")
+    assert said.startswith("Checked 0 studies with 0 events in ")
     assert Path(migrated_url).name in said
-    assert said.endswith("\nAll is well.\n")
+    assert said.endswith("\nNo problems found.\n")
     with server_on(migrated_url) as address:
         assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
-    assert "Looked at 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)
-    assert "Looked at study s with 1 event in" in adabkb("data", "doctor", "s", "--database", migrated_url)
+    assert "Checked 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)
+    assert "Checked study s with 1 event in" in adabkb("data", "doctor", "s", "--database", migrated_url)
 
 
 OTHER_FILES = [

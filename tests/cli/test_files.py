@@ -31,7 +31,7 @@ def test_files_are_added_listed_read_and_removed(study: Study, tmp_path: Path) -
     assert list(study.files(1)) == [second]
     with pytest.raises(NotFound, match="no file 1"):
         study.read_file(1, 1)
-    with pytest.raises(ValueError, match="bytes have no name"):
+    with pytest.raises(ValueError, match="bytes have no file name"):
         study.add_file(1, b"1")
 
 
@@ -45,4 +45,4 @@ def test_the_command_has_the_same(study: Study, address: str, tmp_path: Path, mo
     adabkb("trial", "read-file", study.id, "1", "1", "--output", str(copy))
     assert copy.read_bytes() == photo.read_bytes()
     assert adabkb("trial", "remove-file", study.id, "1", "1") == "File 1 of trial 1 is deleted.\n"
-    assert "give a file that there is" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)
+    assert "give an existing file" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)

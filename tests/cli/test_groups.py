@@ -127,7 +127,7 @@ def test_an_error_is_json_if_the_option_stands_before_the_command() -> None:
 def test_a_command_that_talks_to_no_server_refuses_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = ("--database", f"sqlite:///{tmp_path}/a.db")
     refused = adabkb("--url", "http://127.0.0.1:1", "data", "migrate", *database, code=2)
-    assert "takes no --url; leave it out" in refused
+    assert "does not take --url; leave it out" in refused
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv("ADABKB_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("ADABKB_TOKEN", "0" * 12)

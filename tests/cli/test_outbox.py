@@ -84,10 +84,8 @@ def test_a_server_that_is_away_leaves_everything_where_it_is() -> None:
 def test_results_are_dropped_only_by_an_answer_or_yes() -> None:
     for key in "de":
         put(OLD, "s", key * 32, trial=1, value=0.5)
-    assert "there is no kept result 'f'; see which there are: adabkb outbox list" in adabkb(
-        "outbox", "drop", "f", code=1
-    )
-    assert "no terminal to ask whether to drop these (2); pass --yes" in adabkb("outbox", "drop", code=1)
+    assert "there is no kept result 'f'; list them: adabkb outbox list" in adabkb("outbox", "drop", "f", code=1)
+    assert "no terminal to confirm the deletion of 2 results; pass --yes" in adabkb("outbox", "drop", code=1)
     assert adabkb("outbox", "drop", "dddddddd", "--yes") == "Dropped: 1.\n"
     assert "eeeeeeee" in adabkb("outbox", "list")
     assert adabkb("outbox", "drop", "--kept-for", "http://other.example", "--yes") == "Dropped: 0.\n"

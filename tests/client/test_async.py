@@ -54,7 +54,7 @@ def test_parameters_are_held_fixed(server: str, study: Study) -> None:
 def test_a_study_is_created_used_and_deleted(server: str, client: Client) -> None:
     async def work(aclient: AsyncClient) -> None:
         study = await aclient.create_study("a", SPACE, direction="maximize", seed=1, budget=4)
-        with pytest.raises(Conflict, match=r"exists with budget 4, not 5; change it by study\.update"):
+        with pytest.raises(Conflict, match=r"exists with budget 4, not 5; change it with study\.update"):
             await aclient.create_study("a", SPACE, direction="maximize", seed=1, budget=5)
         await aclient.create_study("a", SPACE, direction="maximize", seed=1, budget=5, update=True)
         first, second = await study.suggest(2)

@@ -60,7 +60,7 @@ def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_
     shown = adabkb("result", "add", "s", "-1.5", "x=0.5", "--metric", "cost=12", "--url", client.url)
     assert "Observation 1 is stored." in shown
     assert study.info().cost_spent == 12.0
-    with pytest.raises(StudyComplete, match="one of cost, create another study with the budget you want"):
+    with pytest.raises(StudyComplete, match="for a cost budget, create another study with a larger budget"):
         study.suggest()
 
 

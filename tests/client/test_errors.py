@@ -18,8 +18,8 @@ from adabkb_client import APIError, Client, Float, Study
         (lambda study: study.update(budget=-1), ["budget: must be at least 1"]),
         (lambda study: study.update(bugdet=1), ["bugdet: is not a field here; did you mean budget?"]),
         (lambda study: list(study.trials("done")), ["state: must be 'active'"]),
-        (lambda study: study.observe(99, 1.0), ["has no trial 99", "study.trials() yields"]),
-        (lambda study: study.exclude(99), ["has no observation 99", "study.observations() yields"]),
+        (lambda study: study.observe(99, 1.0), ["has no trial 99", "study.trials() lists"]),
+        (lambda study: study.exclude(99), ["has no observation 99", "study.observations() lists"]),
     ],
 )
 def test_a_refusal_names_arguments_and_methods(study: Study, call: Callable[[Study], Any], said: list[str]) -> None:

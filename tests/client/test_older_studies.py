@@ -36,7 +36,7 @@ def test_both_clients_and_the_command_line_create_a_study_from_older_ones(
     adabkb("study", "create", "-", "--transfer-from", "older", stdin=definition)
     assert "begins from: older" in adabkb("study", "show", "c")
     study.run(lambda x: -abs(x - 0.8), n_trials=2, progress=False)
-    assert "The older study older counted with a trust of 1 " in adabkb("trial", "why", "new", "2")
+    assert "The model used the older study older with a trust of 1 " in adabkb("trial", "why", "new", "2")
     with pytest.raises(Invalid) as refusal:
         client.create_study("d", SPACE, direction="maximize", transfer_from=["odler"])
     assert list(refusal.value.pointers) == ["/transfer_from/0"]

@@ -40,7 +40,7 @@ def test_a_run_evaluates_no_more_than_n_trials_however_many_workers_it_has(study
 
 
 def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(client: Client) -> None:
-    """It is over when all points with the values are handed out: 3 of 6 here."""
+    """It is over when all points with the values are issued: 3 of 6 here."""
     study = client.create_study(
         "f",
         {"batch": Categorical([None, (1, 2)]), "n": Int(1, 3), "solvent": Fixed("water")},
@@ -56,7 +56,7 @@ def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(cl
     report = study.run(function, fixed={"batch": (1, 2), "solvent": "water"})
     assert (report.completed, report.reason, study.info().state) == (3, "fixed_exhausted", "running")
     assert sorted(n for batch, n in seen if batch == (1, 2)) == [1, 2, 3]
-    with pytest.raises(NoTrialAvailable, match="all points with these values of fixed and context are handed out"):
+    with pytest.raises(NoTrialAvailable, match="all points with these values of fixed and context are issued"):
         study.suggest(fixed={"batch": (1, 2)})
     with study.trial(fixed={"batch": None, "n": 2}) as trial:
         assert trial.parameters == {"batch": None, "n": 2, "solvent": "water"}

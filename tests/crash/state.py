@@ -15,7 +15,7 @@ ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 
 
 async def aftermath(server: Server) -> dict[str, Any]:
-    """What each study hands out next, and then all that it holds.
+    """What each study issues next, and then all that it holds.
 
     In this order, as the next decision brings the model to the end of the log, where a crash may have left it behind.
     """

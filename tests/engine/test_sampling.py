@@ -84,7 +84,7 @@ def test_a_point_that_was_given_back_or_excluded_leaves_no_repetition(design: De
     out = np.array([ask(state, np.zeros((0, 2)))])
     out = np.concatenate([out, ask(state, out)[None]])
     state = sampling.observe(state, out[1], 1.0).state
-    # The first is given back: one result, none handed out.
+    # The first is given back: one result, none issued.
     third = ask(state, np.zeros((0, 2)))
     assert third.tolist() not in [out[1].tolist()]
 

@@ -1,4 +1,4 @@
-"""The points of mixtures: projections, random points, and the decimals that are handed out."""
+"""The points of mixtures: projections, random points, and the decimals that are issued."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(serv
 
 def test_the_example_with_two_sets_of_images_begins_the_second_study_from_the_first(server: str) -> None:
     output = printed("examples/next_data_set.py", "8", ADABKB_URL=server)
-    assert "The older study first-half counted with a trust of 1 " in output
+    assert "The model used the older study first-half with a trust of 1 " in output
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.9
 
 

@@ -135,7 +135,7 @@ def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: 
     export.unlink()
     environment = {**os.environ, "PATH": PATH, "ADABKB_DATABASE": f"sqlite:///{database}"}
     doctor = subprocess.run(["adabkb", "data", "doctor"], env=environment, capture_output=True, text=True, check=True)
-    assert "Looked at 1 study" in doctor.stdout
+    assert "Checked 1 study" in doctor.stdout
     wait_for(lambda: not lives(job.pid))
 
 

@@ -121,7 +121,7 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
 def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
     database: Database, clock: ManualClock, other_sqlite: str, profile: str
 ) -> None:
-    """A server that was never stopped, and one that is new for every few requests, hand out the same points."""
+    """A server that was never stopped, and one that is new for every few requests, issue the same points."""
     other = Database(other_sqlite)
     undisturbed = never_idle(other, clock)
     for service in (undisturbed, never_idle(database, clock)):

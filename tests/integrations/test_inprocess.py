@@ -259,7 +259,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ),
         (
             {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["n <= 2"]},
-            "a catalogue cannot go together with constraints",
+            "a catalogue cannot be combined with constraints",
         ),
         ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"cpu 1": 2}}}}, "prior['x'] is about a catalogue"),
         ({"budget": 0}, "budget must be at least 1, not 0"),

@@ -103,10 +103,10 @@ def test_a_grid_goes_through_the_values_that_are_given(running: Service) -> None
 
 REFUSED: dict[str, tuple[list[str], int | None, dict[str, Any]]] = {
     "?parameter: 'y' is not a parameter of this study (known: idle, kind, seed, x)": (["y"], None, {}),
-    "?parameter: 'seed' is fixed, so that nothing varies along it": (["seed"], None, {}),
-    "?parameter: 'x' is named twice; name two different ones, or one": (["x", "x"], None, {}),
+    "?parameter: 'seed' is fixed, so it cannot vary": (["seed"], None, {}),
+    "?parameter: 'x' is given twice; give one parameter or two different ones": (["x", "x"], None, {}),
     "?points: must be at most 31 for 2 parameters": (["x", "idle"], 32, {}),
-    "?at/x: 'x' varies along the slice: leave it out": (["x"], None, {"x": 1}),
+    "?at/x: 'x' varies along the slice; leave it out": (["x"], None, {"x": 1}),
     "?at/idle: 'idle' is 0, outside [0.01, 100.0]": (["x"], None, {"idle": 0}),
     "?at/kind: 'kind' must be one of 'a', None, [1, 2]": (["x"], None, {"kind": "b"}),
     "?at/lr: 'lr' is not a parameter of this study (known: idle, kind, seed, x)": (["x"], None, {"lr": 1}),

@@ -131,7 +131,9 @@ def test_there_is_no_end_to_changes_but_to_what_a_trial_has(running: Service, st
     number = suggested(running)
     for value in range(100):
         annotate(running, study, number, {"step": value, "text": "x" * 15_000})
-    with pytest.raises(Invalid, match=f"16,384 bytes as JSON, not .* together with those that trial {number} has"):
+    with pytest.raises(
+        Invalid, match=f"16,384 bytes as JSON, not .* counting the existing attributes of trial {number}"
+    ):
         annotate(running, study, number, {"more": "x" * 2_000})
     annotate(running, study, number, {"text": None, "more": "x" * 2_000})
     with pytest.raises(TrialNotFound):

@@ -59,7 +59,7 @@ def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Servi
 
 
 def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:
-    """All points handed out: no new one, but the study is over only when the last result is in or has failed."""
+    """All points issued: no new one, but the study is over only when the last result is in or has failed."""
     create(running, definition(parameters=SIX_POINTS))
     answer = suggest(running, "s", Ask(count=10)).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (6, "exhausted", "running")
@@ -71,7 +71,7 @@ def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) 
 
 
 def test_a_point_that_becomes_free_again_reopens_the_study(running: Service) -> None:
-    """A correction that excludes a result: its point has none any more and is handed out again."""
+    """A correction that excludes a result: its point has none any more and is issued again."""
     create(running, definition(parameters=SIX_POINTS))
     first = drain(running)[0]
     correct(running, "s", 1, {"excluded": True})

@@ -115,7 +115,7 @@ def test_under_outcome_constraints_the_point_keeps_them(running: Service) -> Non
 def test_an_edit_may_not_take_the_baseline_out_of_the_space(running: Service) -> None:
     create(running, with_baseline())
     evaluated(running, 2)
-    with pytest.raises(Invalid, match=r"do not go with the study's baseline\.heat, which is 40, outside"):
+    with pytest.raises(Invalid, match=r"cannot be combined with the study's baseline\.heat, which is 40, outside"):
         edit(running, {**PARAMETERS[0], "low": 50})
     edit(running, {**PARAMETERS[0], "high": 150})
 
@@ -125,7 +125,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
     ({"baseline": {"heat": 10}}, ("baseline", "heat"), "is 10, outside"),
     ({"baseline": {"heta": 30}}, ("baseline", "heta"), "is not a parameter of this study; did you mean heat"),
     ({"baseline": {"lot": 7}}, ("baseline", "lot"), "is a fixed parameter"),
-    ({"objectives": SEVERAL, "direction": None}, ("baseline",), "cannot go with several objectives yet"),
+    ({"objectives": SEVERAL, "direction": None}, ("baseline",), "cannot be combined with several objectives yet"),
     ({"parameters": [*PARAMETERS[1:], {**PARAMETERS[0], "context": True}]}, ("baseline", "heat"), "is a context"),
 ]
 

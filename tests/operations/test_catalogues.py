@@ -131,8 +131,8 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"withdraw": ["m99"]}, "has 'm99', which is no row"),
-        ({"restore": ["m99"]}, "has 'm99', which is no row"),
+        ({"withdraw": ["m99"]}, "has 'm99', which is not a row"),
+        ({"restore": ["m99"]}, "has 'm99', which is not a row"),
         ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
         ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
@@ -186,12 +186,12 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
     [
         ("", "has no rows"),
         (HEADS, "has no rows"),
-        ("molecule\nm1", "line 1 has one column"),
-        ("molecule,size,size\nm1,1,2", "line 1 has no name of its own for column 3"),
-        (f"{HEADS}\nm1,1", "line 2 has 2 cells, and the line of heads has 3"),
+        ("molecule\nm1", "line 1 has only one column"),
+        ("molecule,size,size\nm1,1,2", "line 1 has no unique name for column 3"),
+        (f"{HEADS}\nm1,1", "line 2 has 2 cells, but the header has 3"),
         (f"{HEADS}\nm1,1,2\nm2,1,", "line 3 has '' in column 'polarity'"),
         (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
-        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' as line 2 does"),
+        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' like line 2"),
         (f"{HEADS}\n ,1,2", "line 2 has no name"),
         (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
@@ -205,7 +205,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, 
 
 @pytest.mark.parametrize("system", [SYSTEMS[name] for name in OF_THE_PAPER])
 def test_other_systems_refuse_a_catalogue(system: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="has no catalogues"):
+    with pytest.raises(ValidationError, match="does not support catalogues"):
         definition(parameters=[catalogue(3)], algorithm=system)
 
 

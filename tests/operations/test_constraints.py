@@ -130,6 +130,6 @@ def test_another_list_of_constraints_is_another_study(running: Service) -> None:
 
 @pytest.mark.parametrize("system", OF_THE_PAPER)
 def test_a_system_that_cannot_keep_constraints_says_so(system: str) -> None:
-    with pytest.raises(ValidationError, match="the profile auto can keep them") as refusal:
+    with pytest.raises(ValidationError, match="the profile auto supports them") as refusal:
         definition(constraints=["x + y <= 1"], algorithm=SYSTEMS[system])
     assert refusal.value.errors()[0]["loc"] == ("constraints",)

@@ -179,12 +179,28 @@ SEVERAL = [{"metric": "yield", "direction": "maximize"}, {"metric": "price", "di
 ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
-    ({"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]}, ("parameters", 1, "context"), "left out with"),
-    ({"objectives": SEVERAL, "direction": None}, ("parameters", 1, "context"), "cannot go with several objectives yet"),
-    ({"tolerance": 0.0}, ("tolerance",), "cannot go with context parameters: what is left to gain"),
-    ({"stop": {"no_gain_for": 9}}, ("stop",), "cannot go with context parameters: a result may be worse"),
-    ({"stop": {"gap_share_below": 0.1}}, ("stop",), "cannot go with context parameters: a result may be worse"),
-    ({"cost": "told", "per_cost": True}, ("per_cost",), "cannot go with context parameters yet"),
+    (
+        {"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]},
+        ("parameters", 1, "context"),
+        "cannot be combined with when",
+    ),
+    (
+        {"objectives": SEVERAL, "direction": None},
+        ("parameters", 1, "context"),
+        "cannot be combined with several objectives yet",
+    ),
+    ({"tolerance": 0.0}, ("tolerance",), "cannot be combined with context parameters, because the gap"),
+    (
+        {"stop": {"no_gain_for": 9}},
+        ("stop",),
+        "cannot be combined with context parameters, because a result may be worse",
+    ),
+    (
+        {"stop": {"gap_share_below": 0.1}},
+        ("stop",),
+        "cannot be combined with context parameters, because a result may be worse",
+    ),
+    ({"cost": "told", "per_cost": True}, ("per_cost",), "cannot be combined with context parameters yet"),
     ({"early_stopping": ASHA}, ("early_stopping",), "cannot compare trials in a study with context"),
     ({"prior": {"humidity": {"around": 0.5, "width": 0.1}}}, ("prior", "humidity"), "is about a context parameter"),
 ]
@@ -203,15 +219,19 @@ def test_what_makes_no_sense_with_a_context_is_refused(
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - {"auto", "random", "sobol"}))
 def test_other_systems_take_no_context(system: str) -> None:
-    with pytest.raises(ValidationError, match="has no context parameters; leave the algorithm out"):
+    with pytest.raises(ValidationError, match="does not support context parameters; leave the algorithm out"):
         with_context(parameters=[SPEED, HUMIDITY], algorithm=SYSTEMS[system])
 
 
 def test_rules_to_stop_are_refused_later_too(running: Service) -> None:
     create(running, with_context())
     for changes in ({"tolerance": 0.1}, {"stop": {"no_gain_for": 5}}):
-        with pytest.raises(Invalid, match="cannot go with context parameters"):
+        with pytest.raises(Invalid, match="cannot be combined with context parameters"):
             change(running, "s", changes)
     create(running, definition(id="plain", stop={"no_gain_for": 30}))
-    with pytest.raises(Invalid, match=r"do not go with the study's stop, which cannot go with context parameters"):
+    with pytest.raises(
+        Invalid,
+        match=r"cannot be combined with the study's stop, which cannot be combined with "
+        r"context parameters",
+    ):
         change(running, "plain", {"parameters": [HUMIDITY], "defaults": {"humidity": 0.5}})

@@ -77,14 +77,14 @@ def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Servic
 @pytest.mark.parametrize(
     ("changes", "place", "sentence"),
     [
-        ({"budget": {"cost": 9}}, "budget", "needs cost, too"),
-        ({"per_cost": True}, "per_cost", "needs cost, too"),
+        ({"budget": {"cost": 9}}, "budget", "also needs the field cost"),
+        ({"per_cost": True}, "per_cost", "also needs the field cost"),
         ({"cost": "told", "algorithm": {"profile": "paper"}}, "cost", "needs the profile auto"),
         ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "early_stopping"),
         (
             {"cost": "told", "direction": None, "objectives": BESIDE_COST},
             "cost",
-            "cannot go with an objective of this name",
+            "cannot be combined with an objective of this name",
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_costs_that_are_missing_or_not_positive_or_of_no_use_are_refused(running
 
 def test_a_budget_of_cost_stays(running: Service) -> None:
     create(running, definition(**PER_COST))
-    with pytest.raises(Invalid, match="is a cost in this study"):
+    with pytest.raises(Invalid, match="is a cost budget"):
         change(running, "s", {"budget": 5})
     with pytest.raises(StudyExists, match=r"budget\.cost is 100.0, not 50.0"):
         create(running, definition(**{**PER_COST, "budget": {"cost": 50}}))

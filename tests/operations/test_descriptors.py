@@ -73,7 +73,7 @@ def test_descriptors_alone_can_be_edited_and_left_out_again(running: Service) ->
 
 def test_an_added_choice_without_its_descriptors_is_refused(running: Service) -> None:
     create(running, definition(parameters=[X, SOLVENTS]))
-    with pytest.raises((Invalid, ValidationError), match="4 numbers in 'polarity', and there are 5 choices"):
+    with pytest.raises((Invalid, ValidationError), match="4 numbers in 'polarity', but there are 5 choices"):
         edit(running, {**SOLVENTS, "choices": MORE["choices"]})
 
 
@@ -96,7 +96,7 @@ def test_an_export_with_other_learned_components_is_refused(database: Database, 
     ids=lambda algorithm: algorithm["kind"] + algorithm.get("profile", ""),
 )
 def test_systems_without_use_for_descriptors_refuse_them(running: Service, algorithm: dict[str, Any]) -> None:
-    with pytest.raises((Invalid, ValidationError), match="makes no use of descriptors; leave the algorithm out"):
+    with pytest.raises((Invalid, ValidationError), match="does not use descriptors; leave the algorithm out"):
         create(running, definition(parameters=[X, SOLVENTS], algorithm=algorithm))
 
 

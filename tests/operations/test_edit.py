@@ -176,7 +176,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"parameters": [{"name": "m", "kind": "bool"}]}, "/defaults/m", "value that the new parameter m had in the"),
     ({}, {"parameters": [{"name": "m", "kind": "bool"}], "defaults": {"m": 3}}, "/defaults/m", "must be one of False"),
     ({}, {"parameters": [Y], "defaults": {"x": 1}}, "/defaults/x", "x is not among the parameters of this request"),
-    ({}, {"parameters": [Y, Y]}, "/parameters/1/name", "comes twice"),
+    ({}, {"parameters": [Y, Y]}, "/parameters/1/name", "is given twice"),
     ({}, {"parameters": [{**Y, "when": {"z": [1]}}]}, "/parameters/0/when/z", "is not one of the parameters"),
     (
         {"parameters": MIXED},
@@ -190,7 +190,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         {"early_stopping": {"rule": "median", "max_steps": 9}},
         {"parameters": [x_between(0, 2)]},
         "/parameters",
-        "compares trials with those of the space as it was; create a study",
+        "would compare trials with those in the old space; create a study",
     ),
 ]
 

@@ -121,7 +121,7 @@ def test_an_edit_may_add_and_remove_choices_that_constraints_name(
     points = [point for _ in range(6) for point in evaluated(running, 2)]
     assert all(map(holds, points))
     assert {point["solvent"] for point in points} <= {"DMF", "water"}
-    with pytest.raises(Invalid, match=r"do not go with the study's constraints\.0, which no point satisfies"):
+    with pytest.raises(Invalid, match=r"cannot be combined with the study's constraints\.0, which no point satisfies"):
         edit(running, {**CATALYST, "choices": ["PPh3", "RuPhos"]}, {**SOLVENT, "choices": ["water", None]})
     with pytest.raises(
         Invalid, match=r"constraints\.1, which column 29: 'temperature' has values that are not numbers"

@@ -132,7 +132,7 @@ def test_every_metric_is_predicted_and_a_trial_says_what_was_expected_of_it(runn
     assert trial.expected.feasible_probability is not None
     decision = why(running, "s", trial.number).decision
     assert decision is not None
-    assert "keeps all outcome constraints with probability" in decision.in_words
+    assert "satisfies all outcome constraints with probability" in decision.in_words
     found_best = predict.recommendation(running, "s", 0.5).model
     assert found_best is not None
     assert (found_best.feasible_probability or 0.0) >= 0.5

@@ -152,7 +152,7 @@ def test_studies_without_a_mixture_are_refused_at_the_place_of_the_fault(
 
 @pytest.mark.parametrize("kind", [*OF_THE_PAPER, "sobol"])
 def test_other_systems_refuse_mixtures(kind: str) -> None:
-    with pytest.raises(ValidationError, match="the profile auto can keep them"):
+    with pytest.raises(ValidationError, match="the profile auto supports them"):
         mixed(algorithm=SYSTEMS[kind], parameters=PARAMETERS[:3], mixtures=MIXTURES[:1])
 
 
@@ -175,6 +175,6 @@ def test_an_edit_widens_the_bounds_of_a_share(database: Database, clock: ManualC
     points = [*evaluated(running, 3), *evaluated(running, 2, fixed={"water": 0.9})]
     for point in points:
         assert_is_mixed(point)
-    with pytest.raises(Invalid, match="do not go with the study's mixtures"):
+    with pytest.raises(Invalid, match="cannot be combined with the study's mixtures"):
         edit(running, {**PARAMETERS[4], "step": 5})
     assert_its_log_tells_all(database, clock, running)

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 
 @pytest.fixture
 def trial(running: Service, study: str) -> int:
-    """The number of a trial just handed out."""
+    """The number of a trial just issued."""
     return suggest(running, study, Ask()).view.trials[0].number
 
 

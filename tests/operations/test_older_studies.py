@@ -70,9 +70,9 @@ def test_a_study_begins_where_the_older_one_was_good_and_goes_on_without_it(
     told = [why(running, "s", number).decision for number in (1, 2)]
     assert [decision and decision.trust for decision in told] == [{"older": 0.0}, {"older": 1.0}]
     assert told[0] is not None
-    assert "The older study older did not count." in told[0].in_words
+    assert "The model ignored the older study older." in told[0].in_words
     assert told[1] is not None
-    assert "The older study older counted with a trust of 1 " in told[1].in_words
+    assert "The model used the older study older with a trust of 1 " in told[1].in_words
     assert replay(running, "s").diverged == []
     assert list(examine(database)) == []
     lines = list(json_lines(running, "s"))
@@ -162,9 +162,9 @@ def test_older_studies_that_are_of_no_use_are_refused_by_name(running: Service) 
     found = faults(running, transfer_from=["older", "few", "other", "whole", "several"])
     assert {place: detail.split(";")[0] for place, detail in found.items()} == {
         "/transfer_from/1": "has too few results within the space of this study (0, and 4 are needed)",
-        "/transfer_from/2": "has no parameter in common with this study (of the same name and kind, and not fixed)",
-        "/transfer_from/3": "has no parameter in common with this study (of the same name and kind, and not fixed)",
-        "/transfer_from/4": "has several objectives, and none that could stand for this study's",
+        "/transfer_from/2": "has no parameter in common with this study (with the same name and kind, and not fixed)",
+        "/transfer_from/3": "has no parameter in common with this study (with the same name and kind, and not fixed)",
+        "/transfer_from/4": "has several objectives, and none matches this study's",
     }
 
 
@@ -175,7 +175,7 @@ def test_a_study_that_one_may_not_read_is_as_unknown_as_one_that_is_not_there(
     somebody = Caller("ann", "work")
     hidden = faults(running, somebody, transfer_from=["older"])
     assert hidden == faults(running, somebody, transfer_from=["nothing"])
-    assert "is no study that you may read" in hidden["/transfer_from/0"]
+    assert "is not a study that you may read" in hidden["/transfer_from/0"]
     with database.writing() as connection:
         grants.replace(connection, "older", {"ann": "read"})
     restricted = Caller("ann", "work", studies=("s",))

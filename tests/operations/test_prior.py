@@ -97,7 +97,7 @@ def test_an_edit_keeps_the_prior_where_it_is_in_the_units_of_the_parameter(
         ({"lr": {"around": 0.1, "factor": 10, "width": 1}}, ("lr", "width"), "float on a log scale; give factor"),
         ({"lr": {"around": 0.1, "factor": 1.001}}, ("lr", "factor"), "too narrow"),
         ({"n": {"around": 3, "factor": 2, "width": 1}}, ("n", "factor"), "an int on a linear scale; give width"),
-        ({"size": {"around": 3}}, ("size", "around"), "is not for choices; give weights"),
+        ({"size": {"around": 3}}, ("size", "around"), "does not apply to choices; give weights"),
         ({"size": {}}, ("size",), "has no weights"),
         ({"size": {"weights": {"XL": 3}}}, ("size", "weights", "XL"), "is not a choice"),
     ],

@@ -111,7 +111,7 @@ def test_an_attempt_reports_so_many_values_and_no_more(running: Service) -> None
     (number,) = ask(running)
     for first in range(0, 10_000, 1000):
         report(running, "s", number, *((step, 0.5) for step in range(first, first + 1000)))
-    with pytest.raises(Invalid, match="an attempt reports at most 10,000 values"):
+    with pytest.raises(Invalid, match="an attempt may report at most 10,000 values"):
         report(running, "s", number, (10_000, 0.5))
     assert report(running, "s", number, (9_999, 0.5)).view.trial.curve is not None
 
@@ -159,12 +159,12 @@ def test_a_stopped_trial_is_over(running: Service) -> None:
     (number,) = ask(running)
     answer = report(running, "s", number, (1, 9.0)).view
     assert (answer.stop, answer.rule, answer.trial.state) == (True, "asha", "stopped")
-    assert answer.reason == "At step 1 it has place 2 of 2 trials, of which the best 1 go on."
+    assert answer.reason == "At step 1 it has place 2 of 2 trials, of which the best 1 continue."
     for again in ((1, 9.0), (1, 8.0), (2, 3.0)):
         late = report(running, "s", number, again).view
         assert (late.stop, late.reason, late.trial.curve) == (True, answer.reason, answer.trial.curve)
     for result in (Value(9.0, number), Failure(number)):
-        with pytest.raises(TrialFinished, match="was stopped at step 1, and what it has reported is its result"):
+        with pytest.raises(TrialFinished, match="was stopped at step 1, and its reports determine its result"):
             observe(running, "s", result)
     for verb in (release, retry):
         with pytest.raises(TrialFinished):
@@ -177,7 +177,7 @@ def test_the_first_report_of_a_batch_that_says_stop_counts_and_all_of_it_is_stor
     train(running, 1.0)
     (number,) = ask(running)
     answer = report(running, "s", number, (1, 2.0), (2, 1.0), (3, 5.0), (5, 0.1)).view
-    assert answer.reason == "At step 3 it has place 2 of 2 trials, of which the best 1 go on."
+    assert answer.reason == "At step 3 it has place 2 of 2 trials, of which the best 1 continue."
     assert curve(running, number) == [(1, 2.0), (2, 1.0), (3, 5.0), (5, 0.1)]
 
 
@@ -275,7 +275,7 @@ def test_curves_are_exported_and_imported(running: Service, elsewhere: Database)
     imported = Service(elsewhere, clock=running.clock)
     assert list(json_lines(imported, "s")) == lines
     altered = [line.replace('"type": "report", "trial": 1,', '"type": "report", "trial": 2,') for line in lines]
-    with pytest.raises(Invalid, match="reports are not those of its log"):
+    with pytest.raises(Invalid, match="reports differ from those of its log"):
         import_study(elsewhere, altered)
 
 
@@ -294,6 +294,6 @@ def test_a_rule_that_makes_no_sense_is_refused(rule: dict[str, Any], words: str)
 
 
 def test_a_rule_that_compares_trials_needs_a_model_that_takes_errors_of_results() -> None:
-    with pytest.raises(ValidationError, match="the rule patience goes with every algorithm"):
+    with pytest.raises(ValidationError, match="the rule patience, which every algorithm supports"):
         definition(early_stopping=ASHA, algorithm={"profile": "paper"})
     assert definition(early_stopping=PATIENCE, algorithm={"profile": "paper"}).early_stopping is not None

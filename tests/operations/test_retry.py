@@ -17,7 +17,7 @@ Parameters = dict[str, object]
 
 
 def failed(running: Service, count: int = 1) -> list[int]:
-    """Numbers of trials that were handed out and failed."""
+    """Numbers of trials that were issued and failed."""
     numbers = [trial.number for trial in suggest(running, "s", Ask(count)).view.trials]
     for number in numbers:
         observe(running, "s", Failure(number, reason="no such file"))

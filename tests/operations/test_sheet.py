@@ -86,9 +86,9 @@ def unpacking(size: int) -> bytes:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "is no Excel file"),
-        (b"x,value\n1,2\n", "is no Excel file"),
-        (unpacking(10), "is no Excel file"),
+        (b"", "is not a valid .xlsx file"),
+        (b"x,value\n1,2\n", "is not a valid .xlsx file"),
+        (unpacking(10), "is not a valid .xlsx file"),
         (unpacking(sheet.MOST_BYTES + 1), "at most 67,108,864 are read"),
     ],
     ids=["empty", "csv", "other-zip", "bomb"],

@@ -133,7 +133,7 @@ def test_the_rule_is_for_auto_only(running: Service) -> None:
         change(running, "s", {"budget": 7, "stop": {"gap_share_below": 0.1}})
     assert [fault.pointer for fault in refused.value.errors] == ["/stop"]
     assert get(running, "s") == before
-    with pytest.raises(ValidationError, match="profile auto only; use no_gain_for or tolerance"):
+    with pytest.raises(ValidationError, match="profile auto; use no_gain_for or tolerance"):
         definition(algorithm={"profile": "paper"}, stop={"gap_share_below": 0.1})
 
 

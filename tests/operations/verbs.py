@@ -74,7 +74,7 @@ def Value(
 
 
 def Failure(trial: int, attempt: int | None = None, reason: str | None = None) -> TrialFailureBody:
-    """A trial that gave no result."""
+    """A failed trial."""
     return TrialFailureBody.model_construct(trial=trial, status="failed", attempt=attempt, reason=reason)
 
 

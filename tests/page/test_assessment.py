@@ -85,7 +85,7 @@ def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api:
     with tab(browser, site) as page:
         page.goto("/studies/edge")
         page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140").click()
-        expect(page.locator("#toasts")).to_contain_text("The range is wider from now on.")
+        expect(page.locator("#toasts")).to_contain_text("The range is wider now.")
         assert high(api) == 140
         page.locator("#toasts").get_by_role("button", name="Undo").click()
         expect(page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140")).to_be_visible()

@@ -47,7 +47,7 @@ def creates_a_study(page: Page) -> None:
     page.get_by_label("Name", exact=True).first.fill("bread")
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
-    page.get_by_label("The result is to be").select_option("maximize")
+    page.get_by_label("The result should be").select_option("maximize")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
     row.get_by_label("Name").fill("minutes")
@@ -74,18 +74,18 @@ def evaluates_a_trial(page: Page) -> None:
     expect(page.get_by_role("alert").filter(has_text="is not a number")).to_be_visible()
     page.get_by_label("Result", exact=True).fill("7,5")
     page.get_by_label("Standard error, if known").fill("0.5")
-    page.get_by_text("Something else was really run").click()
+    page.get_by_text("A different point was evaluated").click()
     page.get_by_label("minutes").fill("41")
     page.get_by_role("button", name="Save the result").click()
     expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
-    expect(page.get_by_text("Really run: minutes = 41")).to_be_visible()
+    expect(page.get_by_text("Evaluated: minutes = 41")).to_be_visible()
 
 
 def corrects_and_excludes_a_result(page: Page) -> None:
     page.get_by_role("button", name="Correct").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Result", exact=True).fill("8")
-    dialog.get_by_label("Why, for the log").fill("misread")
+    dialog.get_by_label("Reason, for the log").fill("misread")
     dialog.get_by_role("button", name="Save the correction").click()
     expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8")
     page.get_by_role("button", name="Undo").click()
@@ -132,7 +132,7 @@ def adds_a_result(page: Page) -> None:
     dialog.get_by_label("Result", exact=True).fill("3")
     dialog.get_by_role("button", name="Add the result").click()
     expect(page.get_by_text("Result 2 is stored.")).to_be_visible()
-    expect(page.locator("#feed")).to_contain_text("A result of somebody's own: 3")
+    expect(page.locator("#feed")).to_contain_text("A user's own result: 3")
 
 
 def pastes_a_table(page: Page) -> None:
@@ -140,11 +140,11 @@ def pastes_a_table(page: Page) -> None:
     dialog = page.get_by_role("dialog")
     page.get_by_role("button", name="Paste a table instead").click()
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
-    dialog.get_by_role("button", name="Look at it first").click()
+    dialog.get_by_role("button", name="Check first").click()
     expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
     dialog.get_by_role("button", name="Back").click()
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
-    dialog.get_by_role("button", name="Look at it first").click()
+    dialog.get_by_role("button", name="Check first").click()
     dialog.get_by_role("button", name="Add 2 results").click()
     expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
 
@@ -177,7 +177,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         row.get_by_label("at least").fill("2,5")
         row.get_by_label("at most").fill("2")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="a lower bound that is not above")).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text="a lower bound no larger than")).to_be_visible()
         row.get_by_label("at least").fill("")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/limited")
@@ -231,7 +231,7 @@ def pastes_metrics_beyond_a_bound(page: Page) -> None:
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()
     page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory,std_errors.memory\n0.5,-9,9,2,0.5\n")
-    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_role("button", name="Check first").click()
     page.get_by_role("button", name="Add 1 result").click()
     expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
 
@@ -251,10 +251,10 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
 
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "bounded") as page:
-        page.get_by_label("Constraints, one a line").fill("x <= 0.5\n\nx + y <= 1")
+        page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="Constraints, one a line:")).to_be_visible()
-        page.get_by_label("Constraints, one a line").fill("x <= 0.5\n x >= 0.1")
+        expect(page.get_by_role("alert").filter(has_text="Constraints, one per line:")).to_be_visible()
+        page.get_by_label("Constraints, one per line").fill("x <= 0.5\n x >= 0.1")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/bounded")
         expect(page.locator("#definition code")).to_have_text(["x <= 0.5", "x >= 0.1"])

@@ -41,7 +41,7 @@ def test_charts_are_drawn_along_the_parameters_that_have_an_order(
             drawn(page, chart)
         expect(page.locator("#parallel-said")).to_contain_text("5 results across 1 parameter")
         page.locator("#contour").scroll_into_view_if_needed()
-        expect(page.get_by_text("There is one parameter to draw, heat; its slice is above.")).to_be_visible()
+        expect(page.get_by_text("There is only one parameter to draw, heat; its slice is above.")).to_be_visible()
         expect(page.locator("#recommendation")).to_contain_text("dye ")
         assert accessible(page) == []
 
@@ -52,7 +52,7 @@ def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site:
         page.goto("/studies/dyes")
         for chart in ("parallel", "slices", "contour", "partition"):
             page.locator(f"#{chart}").scroll_into_view_if_needed()
-        expect(page.get_by_text("The rows of a table have no order to draw them in")).to_have_count(3)
+        expect(page.get_by_text("The rows of a table have no order")).to_have_count(3)
         expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
 
 
@@ -71,7 +71,7 @@ def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api:
         assert accessible(page) == []
         dialog.get_by_label("Rows to withdraw").fill("dye 7\ndye 99\n")
         dialog.get_by_role("button", name="Change the rows").click()
-        expect(dialog.get_by_role("alert")).to_contain_text("Rows to withdraw: has 'dye 99', which is no row")
+        expect(dialog.get_by_role("alert")).to_contain_text("Rows to withdraw: has 'dye 99', which is not a row")
         expect(dialog.get_by_label("Rows to withdraw")).to_be_focused()
         assert rows() == (40, 0)
         dialog.get_by_label("Rows to withdraw").fill("dye 7\n")

@@ -46,7 +46,7 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/forbidden")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: excluded by the constraints.")
         page.goto("/studies/left-out")
         drawn(page, "contour", "slices", "partition")
         page.locator("#contour-x").select_option("fat")
@@ -101,7 +101,7 @@ def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api
         page.goto("/studies/epochs")
         drawn(page, "curves")
         expect(page.locator("#curves .said")).to_have_text(
-            "2 trials, 1 of them stopped early; the longest came to step 899."
+            "2 trials, 1 of them stopped early; the longest reached step 899."
         )
         curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
         assert [len(each["points"]) for each in curves] == [101, 48]
@@ -116,7 +116,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         page.goto("/studies/digits")
         drawn(page, "partition", "history", "gap")
         now = page.locator("#partition .said").inner_text()
-        assert re.match(r"\d+ of \d+ leaves meet this plane", now)
+        assert re.match(r"\d+ of \d+ leaves intersect this plane", now)
         page.get_by_label("after result").fill("3")
         expect(page.locator("#partition .said")).to_contain_text("replayed")
         for colour in ("mean", "std", "depth"):
@@ -129,7 +129,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         assert table[0].startswith("result,trial,value,std_error")
         assert len(table) == 24
         with page.expect_download() as saved:
-            page.get_by_role("button", name="Save What going on could gain as CSV").click()
+            page.get_by_role("button", name="Save What further trials could gain as CSV").click()
         _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
         assert 0 <= float(gap) < math.inf
 

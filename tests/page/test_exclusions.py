@@ -30,7 +30,7 @@ def coupling(page: Page, name: str) -> None:
     """The form for a study with a parameter of each kind, some with names and values that need care."""
     page.goto("/new")
     page.get_by_label("Name", exact=True).first.fill(name)
-    page.get_by_label("The result is to be").select_option("maximize")
+    page.get_by_label("The result should be").select_option("maximize")
     add_parameter(page, 1, "ligand", "categorical", "XPhos", "PPh3", "2\"-in 'x'")
     add_parameter(page, 2, "temperature", "float", "20", "120")
     add_parameter(page, 3, "flow rate", "ordinal", "0,5", "2", "5")
@@ -52,7 +52,7 @@ def test_combinations_become_constraints_which_no_point_violates(
 ) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         coupling(page, "coupling")
-        page.get_by_label("Constraints, one a line").fill("n <= 8")
+        page.get_by_label("Constraints, one per line").fill("n <= 8")
         for place in (1, 2, 3):
             add_combination(page)
             expect(cell(page, "ligand", place)).to_be_focused()
@@ -91,14 +91,14 @@ def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
         create, alert = page.get_by_role("button", name="Create the study"), page.get_by_role("alert")
         for typed, words in {
             "hot": "“hot” is not a number, or one after <, <=, > or >=.",
-            "80": "exactly 80 hardly ever comes up. Write > 80 or < 80.",
+            "80": "a value of exactly 80 is very unlikely. Write > 80 or < 80.",
         }.items():
             cell(page, "temperature", 2).fill(typed)
             create.click()
             expect(alert.filter(has_text=f"temperature in combination 2: {words}")).to_be_visible()
             expect(cell(page, "temperature", 2)).to_be_focused()
         cell(page, "temperature", 2).fill("> 10")
-        page.get_by_label("Constraints, one a line").fill("n <= 8")
+        page.get_by_label("Constraints, one per line").fill("n <= 8")
         create.click()
         expect(
             alert.filter(has_text="temperature in combination 2: no point satisfies this constraint")
@@ -107,9 +107,9 @@ def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
         cell(page, "n", 2).fill("12")
         create.click()
         expect(alert.filter(has_text="n in combination 2: column 11: 12 is not a value of 'n'")).to_be_visible()
-        page.get_by_label("Constraints, one a line").fill("n <= m")
+        page.get_by_label("Constraints, one per line").fill("n <= m")
         create.click()
-        expect(alert.filter(has_text="Constraints, one a line: column 6: 'm' is not a parameter")).to_be_visible()
+        expect(alert.filter(has_text="Constraints, one per line: column 6: 'm' is not a parameter")).to_be_visible()
 
 
 def test_the_table_follows_the_parameters_and_the_keyboard_is_enough(browser: Browser, site: str) -> None:

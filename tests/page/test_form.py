@@ -64,7 +64,7 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
             "strength: Value 3: “0.5” is the same as value 1, “0,5”. Remove one of the two."
         )
         expect(summary.nth(2)).to_have_text(
-            "base: always “tert-BuOK, 2 eq; dry”, only where solvent, wet is “1,4-dioxane” or “a; b”"
+            "base: always “tert-BuOK, 2 eq; dry”, only if solvent, wet is “1,4-dioxane” or “a; b”"
         )
         assert accessible(page) == []
         page.get_by_role("button", name="Create the study").click()
@@ -117,7 +117,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
         table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
         faults = {
             TABLE.replace("5,2", "high"): "line 3, column polarity: “high” is not a number.",
-            TABLE + "hexane;1;2": "line 5: “hexane” has a line already. Remove one of the two.",
+            TABLE + "hexane;1;2": "line 5: “hexane” already has a line. Remove one of the two.",
             TABLE.replace("boiling point", "polarity"): "the first line names the column polarity twice.",
             TABLE.replace("water", "wasser"): "“water” has no line. Add one, or remove the value.",
             "solvent": "the first line must name the columns",
@@ -182,7 +182,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         rate.get_by_label("Probably best near").fill("3")
         rate.get_by_label("give or take").fill("10")
         expect(rate.get_by_label("give or take")).to_have_accessible_description(
-            "so far away you believe half as much in it; on a log scale a factor, such as 10"
+            "distance at which the optimum is half as likely; on a log scale, a factor such as 10"
         )
         optimizer = add_parameter(page, 2, "optimizer", "categorical", **{"Value 1": "sgd", "Value 2": "adam"})
         unfolded(optimizer).get_by_label("adam", exact=True).fill("much")
@@ -193,7 +193,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         exists_where(delay, "optimizer", "sgd")
         slow = unfolded(add_parameter(page, 5, "slow", "float", From="0", to="1"))
         exists_where(slow, "delay").get_by_label("one of the numbers").fill("7, 8; 9")
-        page.get_by_text("What an experiment costs").click()
+        page.get_by_text("Cost of experiments").click()
         page.get_by_label("Cost of an experiment").select_option("told")
         page.get_by_label("Budget, in cost").fill("100")
         page.get_by_label("Budget, in trials").fill("20")
@@ -205,18 +205,18 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
             row.get_by_text("Prior knowledge").click()
 
         create.click()
-        expect(told).to_contain_text("Exists only where: choose a parameter, or remove the condition.")
+        expect(told).to_contain_text("Active only if: choose a parameter, or remove the condition.")
         expect(nesterov.get_by_role("combobox", name="Parameter")).to_be_focused()
         nesterov.get_by_role("combobox", name="Parameter").select_option("optimizer")
         create.click()
-        expect(told).to_contain_text("Exists only where: choose a value of optimizer")
+        expect(told).to_contain_text("Active only if: choose a value of optimizer")
         nesterov.get_by_role("checkbox", name="sgd").check()
         create.click()
         expect(told).to_contain_text("adam: “much” is not a number")
         expect(optimizer.get_by_label("adam", exact=True)).to_be_focused()
         optimizer.get_by_label("adam", exact=True).fill("3")
         create.click()
-        expect(told).to_contain_text("there is a budget in trials already")
+        expect(told).to_contain_text("you also gave a budget in trials")
         page.get_by_label("Budget, in trials").fill("")
         create.click()
         expect(told).to_contain_text("Probably best near: is 3")
@@ -251,7 +251,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
                 page.get_by_label("cost").fill("12,5")
             else:
                 expect(page.get_by_label("cost")).to_have_accessible_description(
-                    "empty: the seconds since the trial was handed out"
+                    "empty: the seconds since the trial was issued"
                 )
             page.get_by_role("button", name="Save the result").click()
             expect(page.get_by_role("article")).to_contain_text("size7cost")
@@ -265,7 +265,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         page.goto("/studies/told")
         page.get_by_role("button", name="Limits").click()
         expect(dialog.get_by_label("Budget")).to_have_count(0)
-        dialog.get_by_label("Unfinished trials at most").fill("3")
+        dialog.get_by_label("Maximum number of unfinished trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
         expect(page.get_by_text("The limits are changed.")).to_be_visible()
         expect(page.locator("[data-metric=cost]")).to_contain_text("13")
@@ -276,12 +276,12 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill("trade")
-        page.get_by_label("The result is to be").select_option("several")
+        page.get_by_label("The result should be").select_option("several")
         first, second = (page.get_by_role("group", name=f"Result {number}") for number in (1, 2))
         first.get_by_label("Name").fill("error")
         second.get_by_label("Name").fill("error")
         second.get_by_label("is to be").select_option("maximize")
-        first.get_by_label("Of use up to").fill("0,5")
+        first.get_by_label("Worst useful value").fill("0,5")
         add_parameter(page, 1, "x", "float", From="0", to="1")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("alert")).to_contain_text("error")

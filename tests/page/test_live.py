@@ -59,7 +59,7 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         expect(facts).not_to_contain_text("Reserved until")
         checked(api.post(f"{path}/suggest", json={"worker": "ben", "lease_seconds": 1}))
         expect(facts).to_contain_text("ben, attempt 2")
-        expect(page.locator("h1")).to_contain_text("lease ran out")
+        expect(page.locator("h1")).to_contain_text("lease expired")
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         expect(page.get_by_role("article")).to_contain_text("0.25")
         expect(page.locator("#trial-events")).to_contain_text("observed")
@@ -105,7 +105,7 @@ def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site
     with tab(browser, site) as page:
         page.goto("/studies/denied")
         expect(page.locator("#notify")).to_be_disabled()
-        expect(page.locator("#notify")).to_have_text("This browser allows no notifications here")
+        expect(page.locator("#notify")).to_have_text("This browser blocks notifications from this page")
 
 
 def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -117,7 +117,7 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         page.get_by_role("button", name="Add the webhook").click()
         expect(page.get_by_role("alert").first).to_contain_text("webhook_networks")
         page.get_by_label("Address").fill(receiver.address)
-        page.get_by_label("a trial is handed out").uncheck()
+        page.get_by_label("a trial is issued").uncheck()
         page.get_by_role("button", name="Add the webhook").click()
         expect(page.get_by_label("The secret that signs its messages")).to_have_value(
             re.compile("^whsec_[A-Za-z0-9+/]{43}=$")

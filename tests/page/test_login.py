@@ -138,7 +138,7 @@ def shared(page: Page, site: str) -> str:
     page.get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
     page.get_by_role("button", name="Make a link").click()
-    made = page.get_by_label("The link, shown only this once")
+    made = page.get_by_label("The link, shown only once")
     expect(made).to_have_value(re.compile(f"^{site}/studies/s#token="))
     assert accessible(page) == []
     link = made.input_value()

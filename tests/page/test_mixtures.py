@@ -22,7 +22,7 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
         page.get_by_role("button", name="Add a mixture").click()
         mixture = page.get_by_role("group", name="Mixture 1")
         mixture.get_by_label("Components").fill("water, ethanol, glycerin")
-        mixture.get_by_label("At most so many above 0").fill("2")
+        mixture.get_by_label("Maximum number above 0").fill("2")
         mixture.get_by_label("Least share if present").fill("0,1")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("alert").filter(has_text="did you mean glycerol?")).to_be_visible()
@@ -52,5 +52,5 @@ def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: 
     with tab(browser, site) as page:
         page.goto("/studies/sliced")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("Other shares give way. Hatched: the constraints")
+        expect(page.locator("#contour-said")).to_contain_text("The other shares adjust. Hatched: excluded")
         accessible(page)

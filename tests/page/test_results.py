@@ -65,7 +65,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
         assert accessible(page) == []
         page.get_by_role("button", name="Correct").click()
         page.get_by_role("dialog").get_by_label("Result", exact=True).fill("8,5")
-        page.get_by_role("dialog").get_by_label("Why, for the log").fill("misread")
+        page.get_by_role("dialog").get_by_label("Reason, for the log").fill("misread")
         page.get_by_role("button", name="Save the correction").click()
         expect(page.locator("main")).to_contain_text("misread")
         page.get_by_role("button", name="Exclude").click()
@@ -113,7 +113,7 @@ def looked_at(page: Page, study: str, table: str) -> None:
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()
     page.get_by_role("textbox", name="Table").fill(table)
-    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_role("button", name="Check first").click()
 
 
 def pasted(page: Page, study: str, table: str) -> None:

@@ -138,7 +138,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         expect(page.locator("#rows").get_by_role("alert")).to_contain_text("above 100 %")
         value.fill("52,5")
         page.locator("#rows").get_by_label("Standard error").fill("1,5")
-        page.get_by_label("Why, for the log").fill("read again")
+        page.get_by_label("Reason, for the log").fill("read again")
         page.keyboard.press("Enter")
         expect(page.get_by_text("The result is corrected.")).to_be_visible()
         expect(page.locator("#result-1")).to_contain_text("52.5")
@@ -147,7 +147,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         expect(page.locator("#result-1 [data-field=value]")).to_have_text("50")
         page.get_by_role("button", name="Edit result 1").click()
         page.get_by_label("does not count (excluded)").check()
-        page.get_by_label("Why, for the log").fill("wrong flask")
+        page.get_by_label("Reason, for the log").fill("wrong flask")
         page.get_by_role("button", name="Save the correction").click()
         expect(page.locator("#result-1")).to_contain_text("excluded")
         page.get_by_role("button", name="Enter the result of trial 6").click()
@@ -201,7 +201,7 @@ def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:
 def looked_at(page: Page, table: str) -> None:
     page.get_by_role("button", name="Paste or open a table").click()
     page.get_by_role("textbox", name="Table").fill(table)
-    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_role("button", name="Check first").click()
 
 
 def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
@@ -292,7 +292,7 @@ def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
         page.goto("/studies/large")
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(tmp_path / "broken.xlsx")
-        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is no Excel file of the kind .xlsx")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is not a valid .xlsx file")
         page.get_by_label("File:").set_input_files(tmp_path / "large.xlsx")
         page.get_by_role("button", name="Add 600 results").click()
         expect(page.get_by_text("Stored: 600 results.")).to_be_visible()

@@ -315,7 +315,7 @@ class Life(RuleBasedStateMachine):
             self.specification.sweep(self.clock.now)
 
     def _hold(self, trials: list[Trial]) -> None:
-        """No attempt was handed out before, and no new trial is beyond the budget."""
+        """No attempt was issued before, and no new trial is beyond the budget."""
         for trial in trials:
             assert (trial.number, trial.attempt) not in self.handed_out
             assert trial.attempt > 1 or trial.number <= self.specification.budget

@@ -105,7 +105,7 @@ def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service
 
 
 def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Service, database: Database) -> None:
-    """One worker edits while others suggest and observe: a point decided on before is not handed out after it, a trial
+    """One worker edits while others suggest and observe: a point decided on before is not issued after it, a trial
     from before is completed, and whoever has to wait for the model gets a point of the edited space."""
     changes = {"parameters": [FloatParameter(name="x", kind="float", low=1.25, high=1.5).model_dump()]}
     with counted_commits(database) as commits:
@@ -215,7 +215,7 @@ def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Servic
 def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_complete(
     running: Service, clock: ManualClock, fingerprint: str
 ) -> None:
-    """It has no trial to hand out, and so no answer to store, but it logs that a lease ran out and the study ended."""
+    """It has no trial to issue, and so no answer to store, but it logs that a lease ran out and the study ended."""
     manage.create(running, definition(max_attempts=1, budget=1))
     first = running.do(asking(key="k"))
     clock.advance(61)

@@ -39,7 +39,7 @@ class RemoteServer:
 
     Raises:
         ValueError: the address has no scheme.
-        httpx.InvalidURL: it is no address for another reason.
+        httpx.InvalidURL: the URL is invalid for another reason.
     """
 
     url: str = field(repr=False)

@@ -76,7 +76,7 @@ class _IO:
             asked = asyncio.create_task(handed_out)
             try:
                 trial = await asyncio.shield(asked)
-            except asyncio.CancelledError:  # the server may be handing out a trial at this moment
+            except asyncio.CancelledError:  # the server may be issuing a trial at this moment
                 with suppress(AdaBKBError, TimeoutError):
                     await self._study.release(await asyncio.wait_for(asked, stop_seconds()))
                 raise

@@ -56,7 +56,7 @@ class Evaluation:
             raise WrongResult(f"{place_of(self.function)}{wrong}") from None
 
     def check(self, names: Sequence[str], conditional: Collection[str] = (), *, has_trials: bool = True) -> None:
-        """Refuse a function that cannot be called so, before any trial is handed out.
+        """Refuse a function that cannot be called so, before any trial is issued.
 
         Args:
             names: of the parameters.

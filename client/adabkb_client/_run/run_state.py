@@ -67,7 +67,7 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether a trial that was just handed out should be given back."""
+        """Whether a trial that was just issued should be given back."""
         return self._over.is_set() or not self.remaining
 
     def may_take(self) -> bool:
@@ -80,7 +80,7 @@ class RunState:
         return True
 
     def took(self) -> None:
-        """Count a trial that was handed out. Ask ``may_take`` and tell this without another worker in between."""
+        """Count a trial that was issued. Ask ``may_take`` and tell this without another worker in between."""
         with self._lock:
             self._taken += 1
 
@@ -133,7 +133,7 @@ class RunState:
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
         """Take another trial in place of one that was given back because its worker was lost."""
-        log.warning("trial %d of study %r is given back: %s", trial.number, self._study_id, error)
+        log.warning("trial %d of study %r is released: %s", trial.number, self._study_id, error)
         with self._lock:
             self._taken -= 1
 

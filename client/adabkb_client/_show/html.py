@@ -96,7 +96,7 @@ def recommendation(found: Recommendation) -> str:
     if estimate is not None and estimate.changes is not None:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed
-    gap = "" if found.gap is None else f"Going on will probably gain less than {found.gap:.4g} (gap)."
+    gap = "" if found.gap is None else f"Further trials will probably gain less than {found.gap:.4g} (gap)."
     return table(["", "value", *names], rows) + gap
 
 

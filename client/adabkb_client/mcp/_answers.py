@@ -364,7 +364,7 @@ def _waiting_for(study: StudySummary) -> str:
     if study.state == "paused":
         return no_trial(study.reason or "paused")
     if study.reason is not None and active:
-        return f"{awaited}; it hands out no other trial ({study.reason})"
+        return f"{awaited}; it issues no other trial ({study.reason})"
     return awaited if active else "a call of suggest"
 
 

@@ -49,21 +49,24 @@ class Changing:
             dict[str, definition.Parameter], Field(min_length=1, description="the search space, by parameter")
         ],
         direction: Annotated[
-            Literal["minimize", "maximize"] | None, Field(description="required, unless there are objectives")
+            Literal["minimize", "maximize"] | None, Field(description="required unless there are objectives")
         ] = None,
         objectives: Annotated[
             list[definition.Objective] | None,
             Field(min_length=2, max_length=4, description="two to four in place of direction"),
         ] = None,
         metrics: Annotated[
-            list[str] | None, Field(description="what each result measures beside its value, by name")
+            list[str] | None, Field(description="metrics that each result has in addition to its value, by name")
         ] = None,
         outcome_constraints: Annotated[
             list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics have to keep")
         ] = None,
         constraints: Annotated[
             list[str] | None,
-            Field(description='what every point satisfies, such as "x + y <= 1" or "not (kind == \'a\' and x > 2)"'),
+            Field(
+                description='conditions that every suggested point satisfies, such as "x + y <= 1" or "not (kind == '
+                "'a' and x > 2)\""
+            ),
         ] = None,
         mixtures: Annotated[
             list[definition.Mixture] | None,
@@ -236,15 +239,15 @@ class Changing:
     async def release(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
     ) -> answers.ChangeAnswer:
-        """Give a trial back without a result, for others to evaluate. It is the next one that suggest hands out."""
+        """Give a trial back without a result, for others to evaluate. It is the next one that suggest issues."""
         return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
 
     async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a study hand out no trials until resume. Results are still accepted."""
+        """Let a study issue no trials until resume. Results are still accepted."""
         return answers.status(await self._perform(StudyCalls(study).pause(), context, key))
 
     async def resume(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a paused study hand out trials again. After too many failures, first make sure that the cause is
+        """Let a paused study issue trials again. After too many failures, first make sure that the cause is
         removed."""
         return answers.status(await self._perform(StudyCalls(study).resume(), context, key))
 

@@ -38,8 +38,8 @@ class Part(BaseModel):
 class ParameterPart(Part):
     """The common fields of all kinds of parameters."""
 
-    unit: Annotated[str | None, Field(description="such as °C, for people")] = None
-    label: Annotated[str | None, Field(description="what people read in place of the name")] = None
+    unit: Annotated[str | None, Field(description="unit for display, such as °C")] = None
+    label: Annotated[str | None, Field(description="name for display")] = None
 
     @property
     def words(self) -> dict[str, Any]:
@@ -229,10 +229,13 @@ class EarlyStopping(Part):
     """When a trial ends before its last step, by the values that the tool report gives."""
 
     rule: Literal["median", "asha", "patience"]
-    max_steps: Annotated[Steps, Field(description="steps of a full evaluation")]
+    max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
     min_steps: Annotated[Steps | None, Field(description="steps that every trial may take; 1 if absent")] = None
     no_gain_for: Annotated[
-        Steps | None, Field(description="patience, which requires it: steps without an improvement that end a trial")
+        Steps | None,
+        Field(
+            description="patience, which requires it: number of steps without an improvement after which a trial ends"
+        ),
     ] = None
 
 

@@ -23,30 +23,30 @@ REMEDIES = {
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
     "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
     "report_conflict": "A reported value stays as it is; report the next step.",
-    "trial_finished": "Nothing is left to do for this trial. suggest() hands out another one.",
-    "lease_lost": "Stop working on this trial. suggest() hands out another one.",
+    "trial_finished": "Nothing is left to do for this trial. suggest() issues another one.",
+    "lease_lost": "Stop working on this trial. suggest() issues another one.",
     "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
 """Remedies, by the code of the server's refusal."""
 
 NO_TRIAL = {
-    "budget": "The trials of the budget are handed out. Report the results that are still missing; then "
+    "budget": "The trials of the budget are issued. Report the results that are still missing; then "
     "recommendation() is the result. A person can raise the budget.",
     "converged": "The search has converged. recommendation() is the result.",
-    "exhausted": "All points of the space are handed out. Report the results that are still missing; then "
+    "exhausted": "All points of the space are issued. Report the results that are still missing; then "
     "recommendation() is the result.",
     "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "
     "the reasons. When the cause is removed, call resume().",
-    "fixed_exhausted": "All points with these values of fixed and context are handed out. Fix fewer parameters, or "
+    "fixed_exhausted": "All points with these values of fixed and context are issued. Fix fewer parameters, or "
     "other values.",
-    "gain_unlikely": "Going on will probably gain little. Report the results that are still missing; then "
+    "gain_unlikely": "Further trials will probably gain little. Report the results that are still missing; then "
     "recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
     "paused": "The study is paused. resume() lets it go on.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
-"""Why a study hands out no trial, and the remedy, by reason."""
+"""Why a study issues no trial, and the remedy, by reason."""
 
 ARGUMENTS = {
     "id": "study",
@@ -62,7 +62,7 @@ AGAIN = "Call again later; a change needs the same key as before, so that it is 
 
 
 def no_trial(reason: str | None) -> str:
-    """Return why a study hands out no trial, and the remedy."""
+    """Return why a study issues no trial, and the remedy."""
     return NO_TRIAL.get(reason or "", "There is no trial at the moment. Ask again later.")
 
 
@@ -92,7 +92,7 @@ def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
     names = list(arguments.get("parameters") or {})
     faults = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
     trace = f" (request {error.request_id})" if error.request_id else ""
-    what = _listed(faults, "the server does not accept these arguments") if faults else error.detail
+    what = _listed(faults, "the server refused these arguments") if faults else error.detail
     remedy = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
     return " ".join(filter(None, [what, remedy])) + f" [{error.status} {error.code}]{trace}"
 

@@ -129,7 +129,7 @@ class AdaBKBSearch(Searcher):
         return nested(trial.parameters)
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
-        """Renew the lease."""
+        """Renew the lease of a trial."""
         evaluated = self._open.get(trial_id)
         if evaluated is None or evaluated.failed:
             return

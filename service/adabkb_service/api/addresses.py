@@ -15,7 +15,7 @@ MOST_SEGMENTS = 8
 
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
-    """The path of ours that a request's path is likely to mean; None if none is like it."""
+    """Return the existing path that a request probably means; None if no path is similar."""
     segments = scope["path"].strip("/").split("/")
     if len(segments) > MOST_SEGMENTS:
         return None
@@ -24,7 +24,7 @@ def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
 
 
 def _alike(routes: Sequence[APIRoute], segments: list[str]) -> Iterator[list[str]]:
-    """The path without a slash at its end, with its version, and with one of its words spelt right."""
+    """Yield the path without a trailing slash, with its version, and with one corrected word."""
     yield segments
     yield ["v1", *segments]
     words = {word for route in routes for word in route.path.split("/") if word and not word.startswith("{")}

@@ -76,13 +76,13 @@ def by_follower_once(endpoint: Endpoint) -> Endpoint:
 
 
 def needs_nothing(endpoint: Endpoint) -> Endpoint:
-    """Declare that anybody may use an endpoint."""
+    """Declare that anyone may use an endpoint."""
     vars(endpoint)[_NEED] = None
     return endpoint
 
 
 class GuardedRoute(APIRoute):
-    """A route that asks the gate first.
+    """A route that asks the gate before the endpoint.
 
     Raises:
         TypeError: the endpoint does not declare what it needs.
@@ -111,7 +111,7 @@ class GuardedRoute(APIRoute):
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
-        if is_forwarded(scope):  # the server that forwards it counts it
+        if is_forwarded(scope):  # the forwarding server counts it
             if caller is not None and caller.quotas is not None and self._lets_model_work:
                 gate.meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
             await super().handle(scope, receive, send)
@@ -150,7 +150,7 @@ class GuardedRoute(APIRoute):
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
         study_id, threads = scope["path_params"].get(self._study), scope["app"].state.admission
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
-            study_id = None  # no study has such an id; the endpoint says so to whoever has a token
+            study_id = None  # no study has such an id; the endpoint reports it if the token is valid
         if (token_id := scope["state"].get("admitted_token")) is not None:
             caller = gate.remembered_by_id(token_id, need, study_id)
             if caller is None:

@@ -1,8 +1,8 @@
 """Strict reading of requests: bodies as JSON (RFC 8259), before pydantic sees them, and no unknown query parameters.
 
-Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size. And PostgreSQL takes less: no
-NUL in text. Each is refused here with a pointer, so nothing behind this has to think of it. A body with more values
-than any request needs is refused before it is parsed: as Python objects it would be thirty times as large.
+Python's parser accepts more than JSON allows: NaN, lone surrogates, integers of any size. PostgreSQL accepts less: no
+NUL in text. These are refused here with a pointer, so other code need not check them. A body with more values than any
+request needs is refused before it is parsed, since as Python objects it would be thirty times as large.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_VALUES = 200_000
-"""Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
+"""The most values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
 SMALL = 2**16
-"""Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests."""
+"""Size in bytes from which a body is processed in a thread, so that it does not delay other requests."""
 
 Validate = Callable[..., tuple[Any, list[Any]]]
 """Validates a body for FastAPI: returns the model and the validation errors."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
-"""A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
-whatever is in it: nothing is tried twice, and a text may lack its end."""
+"""Matches a text or a character before a value, so that commas in texts do not count. It never backtracks: it scans any
+body once, even if a text is not terminated."""
 
 
 def parse(raw: bytes) -> Any:
-    """The value of a body.
+    """Return the value of a body.
 
     Raises:
-        HTTPException: 400, it is not JSON.
-        Invalid: it holds a value that nothing of ours can mean, or too many values.
+        HTTPException: 400, the body is not JSON.
+        Invalid: the body has a value that no field accepts, or too many values.
     """
     if _has_too_many_values(raw):
         raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values; send fewer at once", "too_many_values")])
     try:
         value = loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise HTTPException(400, f"The body is not in UTF-8: see its byte {error.start + 1}.") from error
+        raise HTTPException(400, f"The body is not valid UTF-8; see byte {error.start + 1}.") from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     found = faults(value)
@@ -61,8 +61,8 @@ def parse(raw: bytes) -> Any:
 
 
 def _has_too_many_values(raw: bytes) -> bool:
-    """Before the first value of a list or an object is a bracket, before each other one a comma; an empty list or
-    object counts as two."""
+    """Count values by the bracket before the first one and the commas before the others. An empty list or object counts
+    as two."""
     if len(raw) <= MAX_VALUES or sum(map(raw.count, (b"[", b"{", b","))) < MAX_VALUES:
         return False
     values = (found for found in _TEXT_OR_VALUE.finditer(raw) if raw[found.start()] != ord('"'))
@@ -80,8 +80,8 @@ class StrictRequest(Request):
         return self._parsed
 
     async def prepare(self, validate: Validate) -> None:
-        """Let ``json`` give what FastAPI is to validate: the parsed body or, if it is large, what it is validated to,
-        which FastAPI takes as it is.
+        """Make ``json`` return the parsed body, which FastAPI validates. A large body is validated here, in a thread,
+        and FastAPI uses the result unchanged.
 
         Raises:
             RequestValidationError: a large body is not valid.
@@ -95,7 +95,7 @@ class StrictRequest(Request):
 
 
 def _validated(validate: Validate, raw: bytes) -> tuple[Any, Any]:
-    """The parsed body, and the model of it."""
+    """Return the parsed body and its model."""
     value = parse(raw)
     model, found = validate(value, {}, loc=("body",))
     if found:
@@ -104,7 +104,7 @@ def _validated(validate: Validate, raw: bytes) -> tuple[Any, Any]:
 
 
 class StrictRoute(GuardedRoute):
-    """A route that reads its body strictly, only as application/json, and takes no unknown query parameters."""
+    """A route that reads its body strictly, only as application/json, and refuses unknown query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's handler, given a ``StrictRequest`` whose body is prepared."""
@@ -117,7 +117,7 @@ class StrictRoute(GuardedRoute):
             try:
                 if field is not None and await strict.body():
                     _check_media_type(strict)
-                    # Here, as FastAPI answers 400 to whatever is raised while it parses.
+                    # Here, because FastAPI answers 400 to any error during parsing.
                     await strict.prepare(field.validate)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
@@ -127,7 +127,7 @@ class StrictRoute(GuardedRoute):
 
 
 def _queries(dependant: Dependant) -> Iterator[str]:
-    """The names of all query parameters of an endpoint and of what it depends on."""
+    """Return the names of all query parameters of an endpoint and its dependencies."""
     yield from (field.alias for field in dependant.query_params)
     for needed in dependant.dependencies:
         yield from _queries(needed)

@@ -14,24 +14,25 @@ _TAG = re.compile(r'"[^"]*"')
 
 async def _known(
     if_none_match: Annotated[
-        str | None, Header(alias="If-None-Match", description="ETags of answers that one has; 304 if it is one of them")
+        str | None,
+        Header(alias="If-None-Match", description="ETags of known answers; 304 if the current one is among them"),
     ] = None,
 ) -> frozenset[str]:
     return frozenset(_TAG.findall(if_none_match or "")) | ({"*"} if (if_none_match or "").strip() == "*" else set())
 
 
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is as the request says"}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The known answer is current"}}
 
 KnownDep = Annotated[frozenset[str], Depends(_known)]
 
 
 def conditional(answer: BaseModel | str, known: frozenset[str], revision: int | None = None) -> Response:
-    """An answer with its ETag, or 304 without a body.
+    """Return an answer with its ETag, or 304 without a body.
 
     Args:
-        answer: as it is, or rendered already.
-        known: the ETags of the request, without what says that they are weak.
-        revision: of the study, which comes first in the ETag: ``If-Match`` compares it and nothing else.
+        answer: a model, or a rendered response.
+        known: the ETags of the request, without the prefix of weak ones.
+        revision: the study's revision, the first part of the ETag and the only one that ``If-Match`` compares.
     """
     text = answer if isinstance(answer, str) else answer.model_dump_json()
     digest = hashlib.blake2b(text.encode(), digest_size=9).hexdigest()

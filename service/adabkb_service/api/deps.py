@@ -56,7 +56,8 @@ async def _key(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="any text, new for each call and the same for its retries: one effect, one answer",
+            description="any text; new for each call and the same for its retries, so that a call has one effect and "
+            "one answer",
             pattern=IDEMPOTENCY_KEY,
         ),
     ] = None,
@@ -73,7 +74,7 @@ async def _key(
 
 
 def _fingerprint(parts: Parts) -> str:
-    """A hash of a request's method, path and body, independent of the order of names and of white space."""
+    """Return a hash of a request's method, path and body, independent of the order of names and of white space."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -81,7 +82,8 @@ KeyDep = Annotated[Key | None, Depends(_key)]
 
 
 async def done(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
-    """The outcome of a request, which may add to what a quota limits. The event loop waits for it, no thread does."""
+    """Return the outcome of a request that may count against a quota. It is awaited on the event loop, without a
+    thread."""
     spending = request if spend is None else replace(request, spend=spend)
     outcome = await service.done(spending)
     note(trial=_trials(outcome.view))
@@ -89,7 +91,7 @@ async def done(service: Service, request: StudyRequest[Answer], spend: Spend | N
 
 
 def _trials(view: Any) -> int | list[int] | None:
-    """The numbers of the trials that an answer is about, for the log."""
+    """Return the numbers of the trials in an answer, for the log."""
     if trials := getattr(view, "trials", None):
         return [trial.number for trial in trials]
     trial = getattr(view, "trial", None)
@@ -97,11 +99,11 @@ def _trials(view: Any) -> int | list[int] | None:
 
 
 def reply(outcome: Outcome[Any], *, etag: int | None = None) -> Response:
-    """An outcome as an answer.
+    """Return an outcome as a response.
 
     Args:
-        outcome: of a request.
-        etag: the revision of the study that the answer shows.
+        outcome: the outcome of a request.
+        etag: the study's revision in the answer.
     """
     headers = {} if etag is None else {"ETag": f'"{etag}"'}
     if outcome.replayed:
@@ -148,7 +150,7 @@ class PageRequest:
 
 async def _page(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(description="next_cursor of the page before", max_length=500)] = None,
+    cursor: Annotated[str | None, Query(description="next_cursor of the previous page", max_length=500)] = None,
 ) -> PageRequest:
     return PageRequest(limit, cursor)
 
@@ -183,7 +185,7 @@ def _not_a_cursor() -> Invalid:
         [
             FieldError(
                 "?cursor",
-                "is not a next_cursor of this list; take it from the page before, or leave it out for the first",
+                "is not a next_cursor of this list; take it from the previous page, or leave it out for the first page",
                 "invalid_cursor",
             )
         ]
@@ -192,7 +194,8 @@ def _not_a_cursor() -> Invalid:
 
 async def _revisions(
     if_match: Annotated[
-        str | None, Header(alias="If-Match", description="an ETag of the study; refuse if it has changed")
+        str | None,
+        Header(alias="If-Match", description="ETag of the study; the request is refused if the study has changed"),
     ] = None,
 ) -> frozenset[int] | None:
     if if_match is None or if_match.strip() == "*":

@@ -1,4 +1,4 @@
-"""When a client has left."""
+"""Detects that a client has disconnected."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from fastapi import Request
 
 
 async def gone(request: Request) -> None:
-    """Return when the client has left. The body of the request must have been read."""
+    """Return when the client has disconnected. The body of the request must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with our problems, with examples, and in terms that generators of clients know."""
+"""The OpenAPI document: FastAPI's, with problem types and examples, adapted to client generators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = "application/json"
 BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A token, as `adabkb token create` prints it. A server on loopback needs no token until the first "
+    "description": "A token from `adabkb token create`. A server on loopback needs no token until the first "
     "one is created.",
 }
 
@@ -40,7 +40,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
         schemas["Fault"] = schemas["Problem"].pop("$defs")["Fault"]
         for schema in schemas.values():
-            del schema["title"]  # some generators name types by it, and it is the same for a request and an answer
+            del schema["title"]  # some generators name types by the title, which requests and answers share
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
                 _tell_default(field)
@@ -72,7 +72,7 @@ def _operations(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _give_examples(operation: dict[str, Any]) -> None:
     """Give the request body and the answers of an operation their examples."""
     example = examples().get(operation["operationId"], {})
-    if "request" in example and JSON in operation["requestBody"]["content"]:  # others take any bytes
+    if "request" in example and JSON in operation["requestBody"]["content"]:  # other bodies are binary
         operation["requestBody"]["content"][JSON]["example"] = example["request"]
     for status, answer in operation["responses"].items():
         if int(status) < 400 and JSON in answer.get("content", {}):
@@ -81,7 +81,6 @@ def _give_examples(operation: dict[str, Any]) -> None:
 
 @cache
 def examples() -> dict[str, dict[str, Any]]:
-    """The body of a request and the answer to it, by operation, as a server once gave them.
-    ``python -m tests.api.examples`` records them anew."""
+    """Recorded request bodies and answers by operation. ``python -m tests.api.examples`` records them again."""
     found: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
     return found

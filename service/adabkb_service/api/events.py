@@ -32,9 +32,9 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=St
 Format = Literal["jsonl", "csv", "xlsx", "curves"]
 
 PING_SECONDS = 15.0
-"""Without an event after which a stream says that it goes on."""
+"""Seconds without an event after which a stream sends a comment."""
 READMIT_SECONDS = 0.5
-"""After which a stream asks whether its sender may still read."""
+"""Seconds between checks that the caller may still read."""
 STREAM = "text/event-stream"
 BOM = "\ufeff"
 MARKDOWN = "text/markdown"
@@ -55,7 +55,7 @@ def list_events(
     caller: CallerDep,
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
 ) -> Response:
-    """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
+    """The log in order. With ``Accept: text/event-stream``, a stream that continues with new events."""
     after = page.after if last_event_id is None else last_event_id
     if STREAM in request.headers.get("accept", ""):
         concurrency: Concurrency = request.app.state.concurrency
@@ -68,20 +68,20 @@ def list_events(
 
 
 class _Page(NamedTuple):
-    """Events of a stream that are sent at a time."""
+    """A batch of events of a stream."""
 
     text: str
     last: int
-    """The seq of the last of them, or of the one before."""
+    """The seq of the last event, or the previous position without events."""
     is_followed: bool
     """Whether more events are stored."""
 
 
 def _page(service: Service, study_id: str, after: int, limit: int) -> _Page:
-    """The events after a seq. Called on a thread, not on the event loop, because many streams may begin at once.
+    """Return the events after a seq. Call it on a thread, because many streams may start at once.
 
     Raises:
-        StudyNotFound: the study is gone.
+        StudyNotFound: the study does not exist.
     """
     found = read.list_events(service, study_id, after, limit)
     text = "".join(
@@ -99,16 +99,16 @@ async def _stream(
     found: _Page,
     limit: int,
 ) -> AsyncIterator[str]:
-    """Server-sent events until the client leaves or may not read any more, the study is deleted or the server stops.
-    The id is the seq.
+    """Yield server-sent events until the client disconnects or loses its right, the study is deleted, or the server
+    stops. The id is the seq.
 
     Args:
         concurrency: counts the streams.
-        service, study_id: whose log it is.
-        request: whose token is to stay good.
-        caller: who sent it.
+        service, study_id: the study whose log to stream.
+        request: its token must stay valid.
+        caller: the sender of the request.
         found: the first events.
-        limit: events that are read at a time.
+        limit: the most events to read at a time.
     """
     with (
         suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce),
@@ -122,7 +122,7 @@ async def _stream(
                 yield found.text
                 sent_at = time.monotonic()
             elif time.monotonic() - sent_at >= PING_SECONDS:
-                yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
+                yield ": still here\n\n"  # detects dead peers and keeps proxies from closing the stream
                 sent_at = time.monotonic()
             if not found.is_followed:
                 with suppress(TimeoutError):
@@ -151,12 +151,12 @@ async def export_study(
     caller: CallerDep,
     format: Annotated[Format, Query()] = "jsonl",
     bom: Annotated[
-        bool, Query(description="begin a CSV with a byte order mark, without which Excel does not read a file as UTF-8")
+        bool, Query(description="start a CSV with a byte order mark, so that Excel reads it as UTF-8")
     ] = False,
 ) -> Response:
-    """Everything, as JSON lines: study, trials, observations, reports, events, model and, for those who may
-    work on the study, kept answers; the trials and results as CSV, or as an Excel file whose columns have
-    labels and units; or the curves, as CSV with one report a line."""
+    """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
+    may work on the study, stored answers), trials and results as CSV or as an Excel file with labels and units, or
+    curves as CSV with one report per line."""
     return await reading(_exported, study_id, caller, format, bom)
 
 
@@ -183,9 +183,9 @@ def _exported(service: Service, study_id: str, caller: Caller, format: Format, b
 @needs("read", model=True)
 @by_follower
 async def get_report(study_id: StudyId, reading: ReadingDep, caller: CallerDep) -> Response:
-    """A report as Markdown, for a notebook: the study in a few sentences, its definition, the best point with its
-    uncertainty, all results with failures and reasons, who did what, and version and hash of the log. Entries of the
-    audit log are for the owner and administrators."""
+    """A report as Markdown, for a notebook: a summary, the definition, the best point with its uncertainty, all
+    results, failures with reasons, who did what, and version and hash of the log. Only the owner and administrators get
+    entries of the audit log."""
     return await reading(_reported, study_id, caller)
 
 

@@ -1,4 +1,4 @@
-"""A queue for the long work of requests: some pieces at a time, and at most one of each user."""
+"""A fair queue for long computations: a few at a time, and at most one per user."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ T = TypeVar("T")
 
 
 class FairQueue:
-    """Used by the event loop of a server alone.
-
-    The work of one user is performed one piece after the other, so other users wait for one piece of it at most.
+    """Used only by a server's event loop. Computations of one user run one after the other, so other users wait for at
+    most one of them.
 
     Args:
-        most: pieces of work at a time.
+        most: the most computations at a time.
     """
 
     def __init__(self, most: int) -> None:
         self._places = CapacityLimiter(most)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
-        """By user, or by address without a token, as long as there is work of theirs."""
+        """Locks by user, or by address without a token, while these have computations."""
 
     @asynccontextmanager
     async def slot(self, request: Request) -> AsyncIterator[None]:
-        """The block begins once there is room for it."""
+        """Wait for a place before the block."""
         caller: Caller = request.scope["state"].get("caller", ANYBODY)
         own = self._own.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
         async with own, self._places:
@@ -43,11 +42,11 @@ class FairQueue:
 
 
 async def run_serialized(request: Request, work: Callable[[], T]) -> T:
-    """Do the work on a large request in a thread, and return its result. Its processor time counts in the quota of the
-    user. One thread works at a time: more of them would take the interpreter from small requests.
+    """Process a large request in a thread, and return the result. Its processor time counts against the user's quota.
+    Only one thread does so at a time, since more would slow down small requests.
 
     Raises:
-        TooManyRequests: the user has used it up.
+        TooManyRequests: the quota is used up.
     """
     queue: FairQueue = request.app.state.large_requests
     meter: Meter = request.app.state.gate.meter

@@ -25,7 +25,7 @@ SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
 }
-"""Whatever a file holds, a browser that opens it runs nothing of it. ``nosniff`` is on all answers."""
+"""A browser that opens a file must not run any of its content. All answers have ``nosniff``."""
 
 
 @router.post(
@@ -43,10 +43,10 @@ async def add_file(
     request: Request,
     service: ServiceDep,
     caller: CallerDep,
-    name: Annotated[str, Query(description="of the file, such as spectrum.csv", max_length=1000)],
+    name: Annotated[str, Query(description="name of the file, such as spectrum.csv", max_length=1000)],
 ) -> Response:
     """Attach a file, such as a photograph, to a trial. The body is its content, and Content-Type its type. The same
-    content under the same name is attached once, so the request may be repeated."""
+    content under the same name is attached only once, so the request may be repeated."""
     content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN)
     limits: files.Limits = request.app.state.file_limits
     found, is_new = await run_sync(files.add, service, caller, limits, study_id, number, name, kind, content)
@@ -74,11 +74,11 @@ def read_file(
     file: Number,
     service: ServiceDep,
     shown: Annotated[
-        bool, Query(description="let a browser show the file in a page, if it is an image: PNG, JPEG, GIF or WebP")
+        bool, Query(description="send an image (PNG, JPEG, GIF or WebP) so that a browser can show it in a page")
     ] = False,
 ) -> Response:
-    """The content of a file, for a download. Its type is that of the file where it is an image that a page may show,
-    by its content, and else that of any bytes."""
+    """The content of a file, for a download. The type is application/octet-stream, except for images that a page may
+    show."""
     found, content = files.read(service, study_id, number, file)
     kind = files.image_type(content)
     how = "inline" if shown and kind is not None else "attachment"
@@ -89,5 +89,5 @@ def read_file(
 @router.delete("/{file}", operation_id="deleteFile", status_code=204, responses=responses(404, 422))
 @needs("work")
 def delete_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep) -> None:
-    """Delete a file for good."""
+    """Delete a file permanently."""
     files.remove(service, study_id, number, file)

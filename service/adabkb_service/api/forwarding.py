@@ -5,8 +5,8 @@ a request admits it, forwards it to the follower through the database, and passe
 serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
 performs the request itself; so it does if a follower that is alive does not answer in time. Every server may perform
 every request, since each write compares the version of the study. A request may be performed twice, if a follower dies
-before its answer is passed on. Its Idempotency-Key lets it have one effect; a request to change something that came
-without a key is forwarded with a new one.
+before its answer is passed on. Its Idempotency-Key then ensures a single effect; a change without a key is forwarded
+with a new key.
 """
 
 from __future__ import annotations
@@ -58,26 +58,26 @@ Answer = asyncio.Future[dict[str, Any] | None]
 
 
 class Declined(Exception):
-    """The server that forwarded a request is to go on with it."""
+    """The server that forwarded a request must perform it."""
 
 
 @dataclass(eq=False)
 class Performance:
-    """A request of another server that this one performs."""
+    """A request from another server, performed by this one."""
 
     task: asyncio.Task[None]
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when nobody waits for the answer any more."""
+    """Set when the answer is no longer needed."""
 
 
 class Forwarding:
-    """The requests that this server forwards, and those that others forward to it. Used by its event loop alone.
+    """The requests that this server forwards, and those that others forward to it. Used only by its event loop.
 
     Args:
         app: the server.
-        url: of the PostgreSQL.
-        version: of the server; servers of other versions do not forward to it.
-        answer_seconds: for which the answer of a follower that is alive is waited for.
+        url: the URL of the PostgreSQL database.
+        version: the server's version; servers of other versions do not forward to it.
+        answer_seconds: how long to wait for the answer of a live follower.
         is_model_worker: whether the server follows studies without serving HTTP.
     """
 
@@ -89,9 +89,9 @@ class Forwarding:
         self._answer_seconds = answer_seconds
         self._numbers = itertools.count()
         self._forwarded: dict[int, tuple[str, Answer]] = {}
-        """By number: the follower, and its answer."""
+        """The follower and its answer, by request number."""
         self._performed: dict[tuple[str, int], Performance] = {}
-        """By server and its number."""
+        """Requests by server and request number."""
         handlers = {kind: each for kind, each in app.exception_handlers.items() if kind is not Exception}
         self._perform_in_app = ExceptionMiddleware(AsyncExitStackMiddleware(app.router), handlers=handlers)
 
@@ -100,7 +100,7 @@ class Forwarding:
         self._running = asyncio.create_task(self._peers.run())
 
     async def __aexit__(self, *_: object) -> None:
-        """Let the others forward no more requests, and answer those that have come."""
+        """Stop other servers from forwarding requests, and answer those that have arrived."""
         if len(self._peers.alive) > 1:
             self._peers.leave()
             await asyncio.sleep(ARRIVAL_SECONDS)
@@ -108,23 +108,22 @@ class Forwarding:
                 async with asyncio.timeout(LEAVE_SECONDS):
                     while self._performed:
                         await asyncio.wait([each.task for each in self._performed.values()])
-                        await asyncio.sleep(ARRIVAL_SECONDS)  # in which the last answer is sent
+                        await asyncio.sleep(ARRIVAL_SECONDS)  # time for sending the last answer
         self._running.cancel()
         await asyncio.wait([self._running])
 
     @property
     def servers(self) -> frozenset[str]:
-        """Ids of the servers that are alive and serve HTTP, this one included; none while the database does not
-        answer."""
+        """Ids of the live servers that serve HTTP, including this one; empty while the database does not answer."""
         return self._peers.alive - self._peers.model_workers
 
     @property
     def model_workers(self) -> frozenset[str]:
-        """Ids of the model workers that are alive; none while the database does not answer."""
+        """Ids of the live model workers; empty while the database does not answer."""
         return self._peers.model_workers
 
     def other(self, study_id: str) -> str | None:
-        """The other server that follows a study; None if this one does."""
+        """Return the other server that follows a study; None if this one does."""
         followers = self._peers.followers
         if followers <= {self._peers.id} or re.fullmatch(STUDY_ID, study_id) is None:
             return None
@@ -132,15 +131,15 @@ class Forwarding:
         return None if follower == self._peers.id else follower
 
     async def forward(self, study_id: str, scope: Scope, receive: Receive, send: Send, *, once: bool) -> Receive | None:
-        """Let the follower of a study perform an admitted request, and send its answer.
+        """Forward an admitted request to the study's follower, and send its answer.
 
         Args:
-            study_id: of the path.
-            scope, receive, send: of the request.
-            once: whether it is to have a key, since to perform it twice would have another effect.
+            study_id: the study in the path.
+            scope, receive, send: the ASGI request.
+            once: whether the request needs a key because it is not idempotent.
 
         Returns:
-            None; or what receives the request again, if this server is to perform it.
+            None; or an ASGI ``receive`` that replays the request, if this server must perform it.
         """
         if self.other(study_id) is None:
             return receive
@@ -152,7 +151,7 @@ class Forwarding:
             if len(body) <= FORWARDED_BYTES:
                 answer = await self._first_answer(study_id, body, scope, receive)
         except ClientDisconnect:
-            await Response(status_code=400)(scope, receive, send)  # which nobody reads
+            await Response(status_code=400)(scope, receive, send)  # this response is not read
             return None
         if answer is None:
             return _again(body, receive)
@@ -244,7 +243,7 @@ class Forwarding:
             key = message["from"], message["request"]
             performance = self._performed[key] = Performance(asyncio.create_task(self._perform(message)))
             performance.task.add_done_callback(lambda _: self._performed.pop(key))
-        else:  # this process was frozen, and the others may perform its requests by now
+        else:  # this process was suspended, so others may perform its requests by now
             self._send(message["from"], answer=message["request"])
 
     async def _perform(self, message: dict[str, Any]) -> None:
@@ -306,10 +305,10 @@ class Forwarding:
 
 
 def decline(request: Request) -> None:
-    """Let the server that forwarded a request go on with it, if one did. The request must have had no effect.
+    """Return a forwarded request to the server that sent it. The request must have had no effect.
 
     Raises:
-        Declined: one did.
+        Declined: another server forwarded the request.
     """
     if is_forwarded(request.scope):
         raise Declined
@@ -321,13 +320,13 @@ def is_forwarded(scope: Scope) -> bool:
 
 
 def follower_of(study_id: str, servers: frozenset[str]) -> str:
-    """The server with the largest hash of server and study. When one comes or goes, only its own share of the studies
-    moves (rendezvous hashing)."""
+    """Return the server with the largest hash of server and study (rendezvous hashing). If a server joins or leaves,
+    only its share of the studies moves."""
     return max(servers, key=lambda server: hashlib.blake2b(f"{server} {study_id}".encode(), digest_size=8).digest())
 
 
 def _described(scope: Scope) -> dict[str, Any]:
-    """A request as the follower needs it, but for its body."""
+    """Return a request for the follower, without its body."""
     caller: Caller = scope["state"].get("caller", ANYBODY)
     return {
         "id": scope["state"]["request_id"],

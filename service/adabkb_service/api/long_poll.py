@@ -31,13 +31,11 @@ Ask = Callable[[], Awaitable[Outcome[Suggested]]]
 async def _wait(
     prefer: Annotated[
         str | None,
-        Header(
-            description=f"wait=SECONDS, up to {MOST_SECONDS}: how long to wait for a trial if there is none at once"
-        ),
+        Header(description=f"wait=SECONDS, up to {MOST_SECONDS}: how long to wait if there is no trial at once"),
     ] = None,
 ) -> int:
-    """The seconds to wait. A preference that cannot be honoured is ignored, as RFC 7240 demands; then the response has
-    no Preference-Applied."""
+    """Return the seconds to wait. A preference that cannot be honored is ignored, as RFC 7240 demands; the response
+    then lacks Preference-Applied."""
     found = _WAIT.search(prefer or "")
     return 0 if found is None else min(int(found[1]), MOST_SECONDS)
 
@@ -86,7 +84,7 @@ async def long_poll(
 async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
     """The outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more trials, or
     the study may be gone."""
-    notified.clear()  # before, so that no notification is missed
+    notified.clear()  # subscribe first, so that no notification is missed
     outcome = None
     try:
         outcome = await ask()
@@ -102,12 +100,12 @@ def _may_help(outcome: Outcome[Suggested]) -> bool:
 
 
 def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
-    """The outcome with ``retry_after`` 0: the server has waited, so the client need not."""
+    """Return the outcome with ``retry_after`` 0, since the server has already waited."""
     return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
 
 
 async def _is_notified(notified: asyncio.Event, leaving: asyncio.Future[None], seconds: float) -> bool:
-    """Whether a notification comes before the time is over and before the client leaves."""
+    """Wait for a notification. Return False if the time is over or the client disconnects first."""
     woken: asyncio.Future[Any] = asyncio.ensure_future(notified.wait())
     await asyncio.wait({woken, leaving}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
     woken.cancel()

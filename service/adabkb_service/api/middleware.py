@@ -25,8 +25,8 @@ SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 
 
 class RequestMiddleware:
-    """Gives each request an id (that of its ``X-Request-ID``, or a new one); counts, times and logs it. Browsers take
-    no answer for another type than it says."""
+    """Gives each request an id (from ``X-Request-ID``, or a new one), counts, times and logs it, and sets
+    ``nosniff``."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -61,13 +61,13 @@ class RequestMiddleware:
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._metrics.answered(method, route, status, seconds)
         if access_log.isEnabledFor(logging.INFO):
-            path = scope["path"]  # without the query, in which a user may have put a token
+            path = scope["path"]  # without the query, which may contain a token by mistake
             facts = {"method": method, "path": path, "status": status, "milliseconds": round(seconds * 1000, 1)}
             access_log.info("%s %s %d in %.1f ms", *facts.values(), extra={"facts": facts})
 
 
 class HeadMiddleware:
-    """Answers HEAD where GET does, with the status and the headers of GET and without a body."""
+    """Answers HEAD wherever GET is allowed, with the status and headers of GET but no body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -82,7 +82,7 @@ class HeadMiddleware:
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await send(message)
-                # The answer ends here, so that a stream sees its client leave and ends too.
+                # Simulate a disconnect, so that a stream ends.
                 await send({"type": "http.response.body", "body": b""})
 
         try:
@@ -92,7 +92,7 @@ class HeadMiddleware:
 
 
 def sender(scope: Scope) -> str:
-    """The address that a request comes from, or that a trusted proxy says it comes from."""
+    """Return the address of the client, as reported by a trusted proxy if there is one."""
     client = scope.get("client")
     return "" if client is None else str(client[0])[:100]
 
@@ -115,7 +115,7 @@ class BodyLimitMiddleware:
     """
 
     def __init__(self, app: ASGIApp, limit: int, total: int) -> None:
-        """The limit of a body, and of all bodies that are worked on at a time."""
+        """Set the limits of one body and of all bodies that are processed at a time."""
         self._app = app
         self._limit = limit
         self._total = total
@@ -141,7 +141,7 @@ class BodyLimitMiddleware:
             if received > self._limit:
                 raise HTTPException(413, detail)
             if self._held > self._total:
-                raise Busy("The server works on as many large requests as it has memory for; try again.")
+                raise Busy("The server is processing as many large requests as its memory allows; try again.")
             return message
 
         try:

@@ -30,12 +30,13 @@ FeasibleProbability = Annotated[
     Query(
         gt=0,
         lt=1,
-        description=f"with which the point of the model is to keep the outcome constraints; by default {FEASIBLE}",
+        description=f"required probability that the model's point satisfies the outcome constraints; by default "
+        f"{FEASIBLE}",
     ),
 ]
 OfMetric = Annotated[
     str | None,
-    Query(description="of which metric; required if there are several objectives, else by default the objective"),
+    Query(description="metric; by default the objective, and required if there are several"),
 ]
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
@@ -47,8 +48,8 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 @needs("read", model=True)
 @by_follower
 async def get_assessment(study_id: StudyId, reading: ReadingDep) -> Response:
-    """The study in a few sentences, with the facts that they are made from, and warnings. Without its model, what there
-    is to say without it."""
+    """A summary of the study in a few sentences, with the facts behind them and warnings. If the model does not answer,
+    its parts are missing."""
     return await reading(assessment.assessment, study_id)
 
 
@@ -67,13 +68,12 @@ async def get_recommendation(
     context: Annotated[
         str | None,
         Query(
-            description="a JSON object with the values of all context parameters, in a study that has some, such as "
-            '{"humidity": 0.4}',
+            description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}',
             max_length=4_000,
         ),
     ] = None,
 ) -> Response:
-    """The best point by the model and by observation, always both; of several objectives, the front by the model."""
+    """The best point according to the model and the best observation; with several objectives, the model's front."""
     known = None if context is None else _object("context", context)
     return await reading(predict.recommendation, study_id, feasible_probability, known)
 
@@ -97,7 +97,7 @@ async def get_front(
 @needs("read", model=True)
 @by_follower
 async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
-    """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
+    """The posterior at given points. The study does not change; with a key, a repeated call gets the same answer."""
     return await reading(_predicted, study_id, body.points, key)
 
 
@@ -117,7 +117,7 @@ async def get_importance(study_id: StudyId, reading: ReadingDep, metric: OfMetri
 @needs("read", model=True)
 @by_follower
 async def get_validation(study_id: StudyId, reading: ReadingDep, metric: OfMetric = None) -> Response:
-    """Leave-one-out: each result beside what the model would predict of it from the others."""
+    """Leave-one-out validation: each result and the model's prediction of it from the others."""
     return await reading(analysis.validation, study_id, metric)
 
 
@@ -128,21 +128,21 @@ async def get_slice(
     study_id: StudyId,
     reading: ReadingDep,
     parameter: Annotated[
-        list[str], Query(description="a parameter that varies; another one makes a grid", min_length=1, max_length=2)
+        list[str], Query(description="parameter to vary; give two for a grid", min_length=1, max_length=2)
     ],
     points: Annotated[
         int | None,
         Query(
             ge=2,
             le=analysis.MOST_POINTS,
-            description="values of each parameter at most; by default 50, or 25 of each of two, which have 31 at most",
+            description="maximum number of values per parameter; by default 50, or 25 (at most 31) for two parameters",
         ),
     ] = None,
     at: Annotated[
         str | None,
         Query(
-            description='a JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
-            "point that the model recommends",
+            description='JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
+            "recommended point",
             max_length=4_000,
         ),
     ] = None,
@@ -171,10 +171,10 @@ async def list_partition(
     study_id: StudyId,
     reading: ReadingDep,
     page: PageDep,
-    status: Annotated[CellStatus | None, Query(description="of the cells; by default all of them")] = None,
+    status: Annotated[CellStatus | None, Query(description="status of the cells to list; by default all")] = None,
     metric: OfMetric = None,
 ) -> Response:
-    """Cells of the partition tree in order of creation, with what the model says of each."""
+    """Cells of the partition tree in order of creation, with the model's prediction for each."""
     return await reading(_partition, study_id, page, status, metric)
 
 
@@ -219,7 +219,7 @@ def _dictionary(service: Service, study_id: str, page: PageRequest) -> Page[view
 
 
 def _object(name: str, text: str) -> dict[str, Any]:
-    """The value of a parameter of the query that is an object."""
+    """Return the value of a query parameter that is a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

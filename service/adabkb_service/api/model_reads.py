@@ -45,7 +45,7 @@ class _Line:
 
 
 class ModelReads:
-    """All reads of a server's models. Used by its event loop alone."""
+    """All reads of a server's models. Used only by its event loop."""
 
     def __init__(self, seconds: float) -> None:
         """Args:

@@ -32,8 +32,8 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Store a result; it is durable when the answer arrives. Sending it again changes nothing, if it is of a trial or
-    has an Idempotency-Key."""
+    """Store a result; it is durable when the answer arrives. Sending the result of a trial, or one with an
+    Idempotency-Key, again changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
         return reply(await done(service, observe(study_id, body, key), spend))
@@ -50,7 +50,7 @@ async def observe_result(
 async def observe_results(
     study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Store many results; one that is refused does not affect the others."""
+    """Store many results; a refused one does not affect the others."""
     with service.metrics.observe_seconds.time():
         return reply(await done(service, observe_batch(study_id, body, describe, key), spend))
 
@@ -96,7 +96,7 @@ async def exclude_observation(
     seq: Number,
     service: ServiceDep,
     key: KeyDep,
-    reason: Annotated[str | None, Query(max_length=1000, description="why, for the log")] = None,
+    reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result: it stays on record and no longer counts."""
     return reply(await done(service, correct(study_id, seq, {"excluded": True}, reason, key)))

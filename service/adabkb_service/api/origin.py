@@ -1,7 +1,7 @@
-"""Which web pages may have a browser talk to the server: its own, and those of the origins that are configured.
+"""Which web pages may send requests to the server from a browser: its own, and those of configured origins.
 
-A browser lets any page send requests to any address, and tells the server whose page it was. Without tokens everything
-that reaches the server is done, so what comes from another site is refused here: see docs/security.md.
+A browser allows any page to send requests to any address, and names the page's origin. A server without tokens performs
+every request, so cross-site requests are refused here: see docs/security.md.
 """
 
 from __future__ import annotations
@@ -33,20 +33,19 @@ CORS_SENT = (
 )
 """Headers that pages of the configured origins may send."""
 CORS_SEEN = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
-"""Headers of an answer that they see."""
+"""Headers of an answer that these pages can read."""
 OWN_SITE = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site: the server's own page, and what a user typed or bookmarked."""
 
 
 class OriginMiddleware:
-    """Refuses the requests that a browser sends for a page of another site, unless the user follows a link.
-
-    It also refuses a Host that is not the server's, by which a page of another site can become one of the server's own
-    (DNS rebinding). Starlette's ``TrustedHostMiddleware`` knows neither all IP addresses nor our form of an error.
+    """Refuses requests that a browser sends for a page of another site, unless the user follows a link. It also refuses
+    foreign host names, which prevents DNS rebinding. Starlette's ``TrustedHostMiddleware`` knows neither all IP
+    addresses nor our form of an error.
 
     Args:
-        app: what is called for all other requests.
-        hosts: names of the server, beside its IP addresses and localhost.
+        app: the application for all other requests.
+        hosts: names of the server in addition to its IP addresses and localhost.
         origins: other origins whose pages may use it, such as ``https://notebook.lab.example``.
     """
 
@@ -70,14 +69,14 @@ class OriginMiddleware:
         if name is not None and name not in self._hosts:
             return FOREIGN_HOST, f"Unrecognized Host: {shown(name)}."
         if said.get(b"origin") not in self._origins and _is_cross_site(method, host, said):
-            return CROSS_SITE, "A browser sent this for a page of another site."
+            return CROSS_SITE, "A browser sent this request for a page of another site."
         return None
 
 
 @lru_cache(maxsize=128)
 def _name(host: bytes) -> str | None:
-    """The name that a Host header has for the server; None for an IP address, localhost and no Host at all. A page can
-    make a name of its own lead to this server, but none of these."""
+    """Return the name in a Host header; None for an IP address, localhost and a missing Host. An attacker can make
+    other names, but not these, resolve to this server."""
     text = host.decode("latin-1")
     try:
         name = urlsplit(f"//{text}").hostname or "localhost"
@@ -101,6 +100,6 @@ def _is_cross_site(method: str, host: bytes, said: Mapping[bytes, bytes]) -> boo
 
 
 def _follows_link(method: str, said: Mapping[bytes, bytes]) -> bool:
-    """Whether the answer is to replace the page, so that the page sees nothing of it."""
+    """Whether the answer replaces the page, so that the page cannot read it."""
     is_document = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
     return is_document and method in ("GET", "HEAD")

@@ -30,15 +30,15 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         403,
         "forbidden",
         "The token does not allow this",
-        remedy="Use a token that has the scope, or ask an administrator for one. To work on a study of somebody else, "
-        "ask its owner to share it: PATCH /v1/studies/.../access.",
+        remedy="Use a token with this scope, or ask an administrator for one. To work on another user's study, ask "
+        "the owner to share it: PATCH /v1/studies/.../access.",
     ),
     errors.QuotaExceeded: ProblemType(
         403,
         "quota_exceeded",
         "The quota is used up",
-        remedy="Results of trials that were handed out are still accepted. Delete studies that you no longer need, "
-        "for good: DELETE /v1/studies/...?purge=true, DELETE /v1/trash/.... Or ask an administrator for more: adabkb "
+        remedy="Results of issued trials are still accepted. Permanently delete studies that you no longer need: "
+        "DELETE /v1/studies/...?purge=true, DELETE /v1/trash/.... Or ask an administrator for more: adabkb "
         "token quota, or PATCH /v1/tokens/.... GET /v1/tokens/self shows your quotas and how much of them is used.",
     ),
     errors.TooManyRequests: ProblemType(
@@ -46,7 +46,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "too_many_requests",
         "Too many requests per time",
         retryable=True,
-        remedy="Send it again after the seconds of Retry-After; clients of this service do so by themselves. An "
+        remedy="Send the request again after the seconds in Retry-After; the clients of this service do so "
+        "automatically. An "
         "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
     ),
     errors.TooManyAtOnce: ProblemType(
@@ -54,8 +55,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "too_many_at_once",
         "Too many concurrent requests",
         retryable=True,
-        remedy="End some of them, such as event streams of pages that are open, or send it again later; clients of "
-        "this service do so by themselves. An administrator may raise the server's setting user_requests, user_streams "
+        remedy="End some of them, such as event streams of open pages, or send the request again later; the clients "
+        "of this service do so automatically. An administrator may raise the server's setting user_requests, "
+        "user_streams "
         "or user_waits.",
     ),
     errors.TokenNotFound: ProblemType(
@@ -74,10 +76,10 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="GET /v1/studies lists the existing ones, and POST /v1/studies creates one.",
     ),
     errors.WebhookNotFound: ProblemType(
-        404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists those that there are, by their id."
+        404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists the existing ones by id."
     ),
     errors.FileNotFound: ProblemType(
-        404, "file_not_found", "No such file", remedy="GET .../trials/.../files lists those that there are."
+        404, "file_not_found", "No such file", remedy="GET .../trials/.../files lists the existing ones."
     ),
     errors.TrialNotFound: ProblemType(
         404, "trial_not_found", "No such trial", remedy="GET .../trials lists the existing ones."
@@ -106,29 +108,30 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         409,
         "webhook_made",
         "The webhook was added before",
-        remedy="If that answer was lost, delete the webhook with DELETE .../webhooks/..., and add another one with a "
+        remedy="If the response with the secret was lost, delete the webhook with DELETE .../webhooks/..., and add "
+        "another one with a "
         "new Idempotency-Key.",
     ),
     errors.ResultConflict: ProblemType(
         409,
         "result_conflict",
         "The attempt has another result",
-        remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
-        "trial again.",
+        remedy="PATCH .../observations/... corrects a stored result, and POST .../retry makes the server issue a "
+        "failed trial again.",
     ),
     errors.ReportConflict: ProblemType(
         409,
         "report_conflict",
         "The attempt has reported another value",
         remedy="Reports cannot be corrected. Report the next step with a larger number, or release the trial with POST "
-        ".../release and let it begin again: each attempt has its own curve.",
+        ".../release to restart it: each attempt has its own curve.",
     ),
     errors.TrialFinished: ProblemType(
         409,
         "trial_finished",
         "The trial is finished",
-        remedy="There is nothing left to do for this trial. DELETE .../observations/... excludes a wrong result, and "
-        "POST .../retry hands out a failed trial again.",
+        remedy="The trial needs no more work. DELETE .../observations/... excludes a wrong result, and POST .../retry "
+        "makes the server issue a failed trial again.",
     ),
     errors.LeaseLost: ProblemType(
         409,
@@ -142,7 +145,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "study_complete",
         "The study takes no further trials",
         remedy="If the budget is the reason, PATCH /v1/studies/... with a larger budget continues the study. A result "
-        "at a point of your own costs no budget: POST .../observe with parameters and value.",
+        "at a point of your own does not count towards the budget: POST .../observe with parameters and value.",
     ),
     errors.RequestInProgress: ProblemType(
         409, "request_in_progress", "The same request is in progress", retryable=True
@@ -168,24 +171,23 @@ HTTP: dict[int, ProblemType] = {
         400,
         "malformed_body",
         "The body is not JSON",
-        remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
-        "no comma after the last item.",
+        remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in lower case, no "
+        "comma after the last item.",
     ),
     404: ProblemType(
-        404, "not_found", "No such page", remedy="/api shows all calls, /openapi.json lists them for programs."
+        404, "not_found", "No such page", remedy="/api documents all calls; /openapi.json lists them for programs."
     ),
     405: ProblemType(
         405,
         "method_not_allowed",
         "Method not allowed",
-        remedy="Use one of the methods that it takes; /api shows what each does.",
+        remedy="Use one of the methods in the header Allow; /api documents each call.",
     ),
     413: ProblemType(
         413,
         "body_too_large",
         "The body is too large",
-        remedy="Send less at once, such as results in several batches; the setting body_limit of the server raises the "
-        "limit.",
+        remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit.",
     ),
     415: ProblemType(415, "unsupported_media_type", "The body is not application/json"),
     500: ProblemType(500, "internal", "Internal error"),
@@ -194,9 +196,9 @@ HTTP: dict[int, ProblemType] = {
 CROSS_SITE = ProblemType(
     403,
     "cross_site",
-    "A page of another site may not do this",
-    remedy="Open a page of the server itself, or use a program. The setting origins of the server names other sites "
-    "whose pages may use it.",
+    "Cross-site request",
+    remedy="Open a page of the server itself, or use a program. The server's setting origins lists other sites whose "
+    "pages may use it.",
 )
 FOREIGN_HOST = ProblemType(
     421,
@@ -209,34 +211,34 @@ BROWSERS = (CROSS_SITE, FOREIGN_HOST)
 """Refusals before routing: cross-site requests and foreign host names."""
 
 CONNECTIONS: dict[int, ProblemType] = {
-    400: ProblemType(400, "malformed_request", "Not a request", remedy="Use a library for HTTP."),
+    400: ProblemType(400, "malformed_request", "Not an HTTP request", remedy="Use an HTTP library."),
     408: ProblemType(
         408,
         "too_slow",
         "The request arrived too slowly",
         retryable=True,
-        remedy="Send it again over a better connection, or less at once; the settings header_seconds and body_seconds "
-        "of the server raise the limits.",
+        remedy="Use a faster connection, send less at once, or raise the server's settings header_seconds and "
+        "body_seconds.",
     ),
     431: ProblemType(
         431,
         "header_too_large",
         "The header is too large",
-        remedy="Send less in the address and in the headers; the setting header_limit of the server raises the limit.",
+        remedy="Send a shorter URL and shorter headers, or raise the server's setting header_limit.",
     ),
     503: ProblemType(
         503,
         "too_many_connections",
         "Too many connections",
         retryable=True,
-        remedy="Try again, with fewer connections; the setting connections of the server raises the limit.",
+        remedy="Try again with fewer connections, or raise the server's setting connections.",
     ),
 }
 """Refusals of a connection, before a request is complete."""
 
 
 def problem_type_of(error: errors.AdaBKBError) -> ProblemType:
-    """The entry of the table for the class of the error, or for its nearest base class."""
+    """Return the entry of the table for the class of the error, or for its nearest base class."""
     return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
 
 

@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
-"""Code of the fault of a field that there is not."""
+"""Code of the fault of an unknown field."""
 NO_THREAD = "can't start new thread"
-"""The message of Python's ``RuntimeError`` if the system refuses a thread."""
+"""The message of Python's ``RuntimeError`` if the system refuses to create a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
 PYDANTIC = (ValidationError, PydanticSerializationError)
-"""Raised for answers that are not as they should be, and in place of whatever a function of a field raises."""
+"""Errors of invalid answers, and of functions that compute a field."""
 
 
 class Problem(Answer):
@@ -44,16 +44,16 @@ class Problem(Answer):
     title: str
     status: int
     detail: str
-    instance: str = Field(description="the path asked for")
-    code: str = Field(description="stable; for programs")
-    request_id: str = Field(description="also in the server's log")
+    instance: str = Field(description="the requested path")
+    code: str = Field(description="stable code for programs")
+    request_id: str = Field(description="id of the request, also in the server's log")
     retryable: bool = Field(description="whether the same request may succeed later")
-    remedy: str | None = Field(description="what to do; null where detail and errors say it")
+    remedy: str | None = Field(description="what to do; null if detail and errors say it")
     errors: list[Fault] = Field(default_factory=list)
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
-    """A refusal as an item of a batch's answer."""
+    """Return a refusal as an item of a batch's answer."""
     problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
     return BatchItem(
         status=problem_type.status,
@@ -66,7 +66,7 @@ def describe(error: errors.AdaBKBError) -> BatchItem:
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for the OpenAPI document. Every route may answer 503."""
+    """Return the problems of a route for the OpenAPI document. Every route may answer 503."""
     return {
         status: {
             "description": "; ".join(
@@ -79,7 +79,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error of the app with a problem. The handlers are coroutines, since others need a thread."""
+    """Answer every error of the app with a problem. The handlers are coroutines, so they need no thread."""
     app.add_exception_handler(errors.AdaBKBError, _on_domain_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -108,7 +108,7 @@ def problem(
         remedy=problem_type.remedy,
         errors=_faults(faults),
     )
-    # The answer to an unexpected error passes no middleware.
+    # The answer to an unexpected error bypasses the middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
     if problem_type.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
@@ -144,7 +144,7 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
         error.status_code, f"http_{error.status_code}", error.detail
     )
     if error.status_code == 404:
-        calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs want no pages
+        calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs do not need pages
         near = suggest_path(calls, request.scope)
         suggestion = "" if near is None else f"; did you mean {near}?"
         return problem(request, problem_type, f"There is no {_path(request)} here{suggestion or '.'}")
@@ -159,7 +159,7 @@ def _path(request: Request) -> str:
 
 
 def _allowed_methods(request: Request) -> set[str]:
-    """All methods of the path. Starlette's own answer would name those of one route only."""
+    """Return all methods of the path. Starlette would name only those of one route."""
     routes: list[APIRoute] = request.app.state.routes
     allowed = {
         method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
@@ -191,20 +191,20 @@ async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
 
 
 def _short_of(what: str, request: Request) -> JSONResponse:
-    logger.warning("the server's machine has %s: %s %s is refused for now", what, request.method, _path(request))
+    logger.warning("the server's machine has %s: %s %s was refused", what, request.method, _path(request))
     return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
 
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
-    """Without faults of a wrong type where another fault says more: pydantic reports one for each branch of a union.
-    Unknown fields come first, because a misspelt one explains the one that is missing."""
+    """Drop faults of a wrong type if another fault is more specific, since pydantic reports one per branch of a union.
+    Unknown fields come first, because a misspelled field explains a missing one."""
     said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
     telling = [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
     return sorted(telling, key=lambda fault: fault.code != UNKNOWN)
 
 
 def _holding(pointer: str) -> Iterator[str]:
-    """The pointer, and those of all lists and objects around its value."""
+    """Return the pointer and those of all enclosing lists and objects."""
     yield pointer
     while "/" in pointer:
         pointer = pointer.rpartition("/")[0]
@@ -227,7 +227,7 @@ def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:
 
 
 def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
-    """A JSON pointer from pydantic's location, without the union tags that pydantic puts between the names."""
+    """Return a JSON pointer for pydantic's location, without union tags."""
     steps: list[str | int] = []
     node = body
     for position, step in enumerate(path):
@@ -241,7 +241,7 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
 
 
 def _missing(error: BaseException | None) -> str | None:
-    """The resource that the machine lacks, by the error or one of its causes; None for other errors."""
+    """Return the resource that the machine lacks, according to the error or its causes; None for other errors."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, PYDANTIC) and MemoryError.__name__ in str(error)):
             return "no memory left"

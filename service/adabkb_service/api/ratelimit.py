@@ -6,7 +6,8 @@ from adabkb_service.errors import RateLimit
 
 
 def rate_limit_headers(limit: RateLimit) -> dict[str, str]:
-    """RateLimit-Policy: how much (q) in how many seconds (w). RateLimit: how much is left (r), more in how many (t)."""
+    """RateLimit-Policy: quota (q) per window in seconds (w). RateLimit: remaining quota (r), seconds until it increases
+    (t)."""
     return {
         "RateLimit-Policy": f'"{limit.name}";q={limit.quota};w={limit.window}',
         "RateLimit": f'"{limit.name}";r={limit.left};t={limit.reset}',

@@ -28,7 +28,7 @@ def get_access(study_id: StudyId, service: ServiceDep) -> Access:
 @router.patch("/access", operation_id="changeAccess", responses=responses(400, 404, 413, 415, 422))
 @needs("own")
 def change_access(study_id: StudyId, body: AccessBody, service: ServiceDep, caller: CallerDep) -> Access:
-    """Share a study with users or with everybody, share it no longer, or give it to another owner."""
+    """Share a study with users or with everybody, stop sharing it, or give it to another owner."""
     return sharing.change(service, caller, study_id, body.model_dump())
 
 
@@ -42,7 +42,7 @@ def create_link(
     response: Response,
     body: Annotated[LinkBody, Body(default_factory=LinkBody)],
 ) -> NewToken:
-    """Make a token by which anybody who has it reads this study, for a link. Only this answer has it."""
+    """Create a share link: a token with which anyone can read this study. Only this answer contains the token."""
     response.headers.update(SECRET)
     return tokens.create_link(service, caller, study_id, body.expires_at, key)
 
@@ -50,7 +50,7 @@ def create_link(
 @router.get("/links", operation_id="listLinks", responses=responses(404, 422))
 @needs("own")
 def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[Token]:
-    """The links to a study, newest first, without their secrets; also those that are of no use any more."""
+    """The links to a study, newest first, without their secrets, including expired and revoked ones."""
     found, last = tokens.page(service, page.after_study, page.limit, link=study_id)
     return Page(items=found, next_cursor=encoded_time(last))
 

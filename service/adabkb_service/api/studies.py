@@ -31,7 +31,10 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
     operation_id="createStudy",
     status_code=201,
     response_model=views.Study,
-    responses={200: {"model": views.Study, "description": "It existed already"}, **responses(400, 409, 413, 415, 422)},
+    responses={
+        200: {"model": views.Study, "description": "The study existed already"},
+        **responses(400, 409, 413, 415, 422),
+    },
 )
 @needs("work")
 async def create_study(
@@ -46,7 +49,7 @@ async def create_study(
 @router.get("", operation_id="listStudies", response_model=Page[views.Study], responses=responses(422))
 @needs("read")
 def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Response:
-    """Studies, newest first: one's own, and those shared with one."""
+    """The caller's studies and those shared with the caller, newest first."""
     found = manage.page(service, page.after_study, page.limit, caller)
     return rendered(Page(items=found.items, next_cursor=encoded_time(found.after)))
 
@@ -57,7 +60,7 @@ def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Respo
 @needs("read")
 @by_follower
 async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
-    """A study; its ETag begins with its revision, which is all that If-Match compares."""
+    """A study. Its ETag begins with its revision, the only part that If-Match compares."""
     outcome = await done(service, manage.get(study_id))
     return conditional(outcome.json, known, outcome.view.revision)
 
@@ -85,7 +88,7 @@ def delete_study(
     service: ServiceDep,
     revisions: RevisionsDep,
     caller: CallerDep,
-    purge: Annotated[bool, Query(description="for good, and not into the trash")] = False,
+    purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
     """Delete a study and everything below it. For 30 days it can be restored from the trash."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
@@ -110,8 +113,8 @@ async def suggest_trials(
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
-    """Hand out trials: waiting ones first, then new ones. If they are fewer than requested, the answer has a reason.
-    With `Prefer: wait=30` a request waits for a trial for up to 30 seconds, if there is none at once."""
+    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer has a reason.
+    With `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():

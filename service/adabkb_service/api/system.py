@@ -27,7 +27,7 @@ router = APIRouter(tags=["system"], route_class=GuardedRoute)
 @router.get("/healthz", operation_id="getHealth")
 @needs_nothing
 async def get_health() -> Health:
-    """The process runs."""
+    """The process is alive."""
     return Health()  # on the event loop, so that it answers while all threads are busy
 
 
@@ -35,7 +35,7 @@ async def get_health() -> Health:
 @needs_nothing
 async def get_readiness(request: Request, service: ServiceDep) -> Health:
     """The database answers and can be written, it has this version's schema, leases expire, and models are computed. A
-    503 says in `errors` which of these is not so: `/database`, `/schema`, `/sweeper` or `/models`."""
+    503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or `/models`."""
     await run_sync(check, service, limiter=request.app.state.admission)
     return Health()
 
@@ -56,8 +56,8 @@ def get_version() -> Version:
 @needs("read")
 @not_for_links
 async def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
-    """Prometheus metrics, also those of model workers; with the setting study_metrics also of the studies that one may
-    read."""
+    """Prometheus metrics, including those of model workers and, with the setting study_metrics, of the caller's
+    studies."""
     forwarding: Forwarding | None = request.app.state.forwarding
     if is_forwarded(request.scope):
         text = await run_sync(generate_latest, service.metrics.registry)

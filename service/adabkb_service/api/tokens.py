@@ -32,8 +32,8 @@ SECRET = {"Cache-Control": "no-store"}
 @router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 409, 413, 415, 422))
 @needs("admin")
 def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: KeyDep, response: Response) -> NewToken:
-    """Make a token. Only this answer has it: an idempotency key that is repeated makes no other one, and is refused.
-    The first token closes the server to requests without a token."""
+    """Create a token. Only this answer contains it, so a repeated idempotency key is refused. After the first token,
+    the server refuses requests without a token."""
     response.headers.update(SECRET)
     return tokens.create(service, caller, body, key)
 
@@ -41,7 +41,7 @@ def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: K
 @router.get("/tokens", operation_id="listTokens", responses=responses(422))
 @needs("admin")
 def list_tokens(service: ServiceDep, page: PageDep) -> Page[Token]:
-    """Tokens, newest first, without their secrets; also those that are of no use any more."""
+    """Tokens, newest first, without their secrets, including expired and revoked ones."""
     found, last = tokens.page(service, page.after_study, page.limit)
     return Page(items=found, next_cursor=encoded_time(last))
 
@@ -49,7 +49,7 @@ def list_tokens(service: ServiceDep, page: PageDep) -> Page[Token]:
 @router.get("/tokens/self", operation_id="getOwnToken", responses=responses())
 @needs("read")
 def get_own_token(service: ServiceDep, caller: CallerDep) -> Self:
-    """Whom the server takes the sender for, by the token of the request; its quotas, and what there is of them."""
+    """The identity, rights, quotas and usage of the sender of the request."""
     return tokens.own(service, caller)
 
 
@@ -70,6 +70,6 @@ def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> N
 @router.get("/audit", operation_id="listAudit", responses=responses(422))
 @needs("admin")
 def list_audit(service: ServiceDep, page: PageDep) -> Page[AuditEntry]:
-    """Who did what to tokens, to whole studies and to their sharing, and who was refused; newest first."""
+    """The audit log, newest first: changes of tokens, of whole studies and of sharing, and refused requests."""
     entries = audit.page(service, page.after, page.limit)
     return Page(items=entries, next_cursor=page.cursor_after(len(entries), entries[-1].number if entries else 0))

@@ -1,4 +1,4 @@
-"""The span of each request, where traces are configured: see ``telemetry.traces``."""
+"""The span of each request, if traces are configured: see ``telemetry.traces``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adabkb_service.telemetry.traces import Traces
 
 
 class TracingMiddleware:
-    """Has all that happens to a request belong to its trace, whose id its lines in the log have."""
+    """Assigns spans and log lines of a request to its trace."""
 
     def __init__(self, app: ASGIApp, traces: Traces) -> None:
         self._app = app

@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 @needs("read")
 @not_for_links
 def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Page[Deletion]:
-    """One's deleted studies, those deleted last first."""
+    """The caller's deleted studies, latest first."""
     items = trash.page(service, caller, page.after, page.limit)
     return Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
 
@@ -42,16 +42,16 @@ def restore_study(
     key: KeyDep,
     body: Annotated[RestoreBody, Body(default_factory=RestoreBody)],
 ) -> Response:
-    """Bring a deleted study back from the trash; it goes on where it was."""
+    """Restore a deleted study from the trash; it continues where it was."""
     return reply(trash.restore(service, caller, study_id, body.deletion, key))
 
 
 @router.delete("/trash/{deletion}", operation_id="purgeStudy", status_code=204, responses=responses(404, 422))
 @needs("work")
 def purge_study(
-    deletion: Annotated[int, Path(ge=1, le=MAX_SAFE_INTEGER, description="its number in the trash")],
+    deletion: Annotated[int, Path(ge=1, le=MAX_SAFE_INTEGER, description="number of the deletion")],
     service: ServiceDep,
     caller: CallerDep,
 ) -> None:
-    """Delete a study in the trash for good."""
+    """Permanently delete a study in the trash."""
     trash.purge(service, caller, deletion)

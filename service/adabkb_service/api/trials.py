@@ -48,7 +48,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Queue a point of your choice; it is handed out before any new point."""
+    """Queue a point of your own; it is issued before any new point."""
     return reply(await done(service, queue(study_id, body, key), spend))
 
 
@@ -64,7 +64,7 @@ async def queue_trial(
 async def repeat_point(
     study_id: StudyId, body: RepeatBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Queue a point that was evaluated, to measure it again: one trial or several."""
+    """Queue one or several trials at an evaluated point, to measure it again."""
     return reply(await done(service, repeat(study_id, body, key), spend))
 
 
@@ -79,7 +79,7 @@ def list_trials(
     attribute: Annotated[
         list[str] | None,
         Query(
-            description="name:value, of an attribute that the trials have; if given several times, all must match",
+            description="attribute of the trials, as name:value; if given several times, all must match",
             max_length=10,
         ),
     ] = None,
@@ -134,7 +134,7 @@ async def heartbeat(
     key: KeyDep,
     body: Annotated[HeartbeatBody, Body(default_factory=HeartbeatBody)],
 ) -> Response:
-    """Renew the lease."""
+    """Renew the lease of a trial."""
     return reply(await done(service, lease.heartbeat(study_id, number, body, key)))
 
 
@@ -149,7 +149,7 @@ async def heartbeat(
 async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
-    """Store values of a trial before its end, and renew the lease; the answer says whether the trial is stopped."""
+    """Store intermediate values of a trial, and renew the lease; the answer says whether the trial is stopped."""
     return reply(await done(service, report(study_id, number, body, key)))
 
 
@@ -165,9 +165,11 @@ def list_reports(
     number: Number,
     service: ServiceDep,
     page: PageDep,
-    attempt: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="by default the current one")] = None,
+    attempt: Annotated[
+        int | None, Query(ge=0, le=2**31 - 1, description="number of the attempt; by default the current one")
+    ] = None,
 ) -> Response:
-    """The curve of a trial: what an attempt has reported, by step."""
+    """The curve of a trial: the intermediate values of an attempt, by step."""
     items = read.list_reports(service, study_id, number, attempt=attempt, first=page.after, limit=page.limit)
     return rendered(Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0)))
 
@@ -187,7 +189,7 @@ async def release(
     key: KeyDep,
     body: Annotated[ReleaseBody, Body(default_factory=ReleaseBody)],
 ) -> Response:
-    """Give the trial back unfinished; it is handed out again before any new point."""
+    """Release a trial without a result; it is issued again before any new point."""
     return reply(await done(service, lease.release(study_id, number, body, key)))
 
 
@@ -206,7 +208,7 @@ async def retry_trial(
     key: KeyDep,
     body: Annotated[RetryBody, Body(default_factory=RetryBody)],
 ) -> Response:
-    """Let a failed trial be handed out again, before any new point."""
+    """Retry a failed trial; it is issued again before any new point."""
     return reply(await done(service, lease.retry(study_id, number, body, key)))
 
 

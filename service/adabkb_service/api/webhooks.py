@@ -49,8 +49,8 @@ def add_webhook(
     key: KeyDep,
     response: Response,
 ) -> NewWebhook:
-    """Send messages about a study to an address, from now on. Only this answer has the secret that signs them: an
-    idempotency key that is repeated adds no other webhook, and is refused."""
+    """Add a webhook, which gets messages about a study from now on. Only this answer contains the signing secret, so a
+    repeated idempotency key is refused."""
     response.headers.update(SECRET)
     return webhooks.add(service, caller, study_id, body, networks, key)
 
@@ -58,7 +58,7 @@ def add_webhook(
 @router.get("", operation_id="listWebhooks", responses=responses(404, 422))
 @needs("own")
 def list_webhooks(study_id: StudyId, service: ServiceDep) -> Page[Webhook]:
-    """The webhooks of a study, the oldest first, without their secrets; all of them at once."""
+    """All webhooks of a study, oldest first, without their secrets."""
     return Page(items=webhooks.listed(service, study_id), next_cursor=None)
 
 
@@ -72,13 +72,13 @@ def change_webhook(
     caller: CallerDep,
     networks: NetworksDep,
 ) -> Webhook:
-    """Change where messages are sent and which, or turn a webhook off and on. One that is turned on sends what has
-    happened meanwhile, too."""
+    """Change the URL or the notifications of a webhook, or turn it off and on. Turning it on also sends the messages
+    missed while off."""
     return webhooks.change(service, caller, study_id, webhook_id, body.model_dump(), networks)
 
 
 @router.delete("/{webhook_id}", operation_id="deleteWebhook", status_code=204, responses=responses(404, 422))
 @needs("own")
 def delete_webhook(study_id: StudyId, webhook_id: WebhookId, service: ServiceDep, caller: CallerDep) -> None:
-    """Delete a webhook. A message that is being sent at this moment may still arrive."""
+    """Delete a webhook. A message that is being sent may still arrive."""
     webhooks.remove(service, caller, study_id, webhook_id)

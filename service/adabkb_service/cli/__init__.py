@@ -8,14 +8,14 @@ import sys
 
 
 def main() -> None:
-    """The entry point. It says what to install if the client is installed without the command's packages."""
+    """The entry point. If the packages of the command are missing, the error says how to install them."""
     has_processes = os.environ.get("ADABKB_MODEL_PROCESSES") != "0"
     if sys.argv[1:2] == ["serve"] and has_processes:  # another process loads the engine meanwhile
         from adabkb_service.inference import forking  # noqa: PLC0415
 
         forking.begin()
     try:
-        from adabkb_service.cli.main import app  # noqa: PLC0415 (a client has not got what it imports)
+        from adabkb_service.cli.main import app  # noqa: PLC0415 (a client may lack these packages)
     except ModuleNotFoundError as missing:
         if missing.name != "typer":
             raise

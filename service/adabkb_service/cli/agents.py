@@ -21,7 +21,7 @@ def mcp(
         typer.Option(
             "--http",
             metavar="HOST:PORT",
-            help="serve streamable HTTP at /mcp of a loopback address; port 0 takes a free one",
+            help="serve streamable HTTP at /mcp on a loopback address; port 0 picks a free port",
             show_default="stdio",
         ),
     ] = None,
@@ -32,14 +32,14 @@ def mcp(
 ) -> None:
     """Give agents tools to work on studies.
 
-    The tools are those of the Model Context Protocol. The agent's program starts this command and talks to it over
+    They are tools of the Model Context Protocol (MCP). The agent's program starts this command and talks to it over
     standard input and output:
 
     \b
     {"mcpServers": {"adabkb": {"command": "adabkb", "args": ["mcp", "--read-only"],
       "env": {"ADABKB_URL": "http://127.0.0.1:8000", "ADABKB_TOKEN": "..."}}}}
 
-    Every call of a tool is made with the token, and may do no more than the token may. No tool deletes anything.
+    Each tool sends its requests with your token and has the permissions of that token. No tool deletes anything.
     """
     serving = _serving()
     address = None if http is None else _loopback(serving, http)
@@ -54,7 +54,7 @@ def mcp(
 
 
 def _serving() -> Any:
-    """The package that needs the extra."""
+    """Import the package that needs the extra ``mcp``."""
     try:
         import adabkb_client.mcp as serving  # noqa: PLC0415 (an optional dependency)
     except ModuleNotFoundError as missing:
@@ -78,7 +78,7 @@ def _listener(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         cause = os.strerror(error.errno) if error.errno else str(error)
-        fail(f"cannot listen on {host}:{port} ({cause}); give another port, or 0 for a free one")
+        fail(f"cannot listen on {host}:{port} ({cause}); give another port, or 0 to pick a free one")
 
 
 def _listening(url: str) -> None:

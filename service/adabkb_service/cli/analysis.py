@@ -1,4 +1,4 @@
-"""Commands about what the model has found out: which parameters matter, slices of the posterior, and the partition."""
+"""Commands that show what the model has learned: importance of parameters, slices of the posterior, the partition."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from adabkb_service.cli.output import AsJson, point, show, table
 from adabkb_service.cli.values import parse_point
 
 REASONS = {
-    "too_few_results": "at least 4 results are needed",
+    "too_few_results": "at least 4 are needed",
     "constant": "the model's prediction is the same everywhere",
 }
 NO_VALIDATION = {
     "too_few_results": "at least 4 are needed",
-    "constant": "the model cannot be judged by them, as when all are equal",
-    "not_this_system": "only the profile auto can be judged by them",
+    "constant": "they cannot validate the model, for example because all are equal",
+    "not_this_system": "only models of the profile auto can be validated",
 }
 SENTENCES = ("progress", "latest", "findings", "outlook")
 
 OfMetric = Annotated[
     str | None,
-    typer.Option(help="in place of the objective; required if there are several objectives", show_default=False),
+    typer.Option(
+        help="metric to use instead of the objective; required if there are several objectives", show_default=False
+    ),
 ]
 
 
@@ -55,9 +57,9 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
 
 
 def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Say in a few sentences how a study goes, and warn.
+    """Summarize a study in a few sentences, with warnings.
 
-    Is it going well, why this point, what was learned, can one stop? The page of the study has the same sentences.
+    Is it going well? Why this point? What was learned? Can you stop? The study's page shows the same sentences.
     """
     found = server.get(path(study, "/assessment"))
     told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
@@ -67,7 +69,7 @@ def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
     """Show each result beside its prediction from the others.
 
-    It is what the model would predict of the result without it (leave-one-out). Nine results in ten should be in their
+    The prediction leaves out the result itself (leave-one-out). Nine results in ten should lie within their 90%
     intervals.
     """
     found = server.get(path(study, "/validation"), metric=metric)
@@ -91,20 +93,24 @@ def slice_(
     server: Server,
     study: StudyId,
     parameters: Annotated[
-        list[str], typer.Argument(metavar="PARAMETER...", help="one or two that vary", show_default=False)
+        list[str], typer.Argument(metavar="PARAMETER...", help="one or two parameters to vary", show_default=False)
     ],
     points: Annotated[
-        int | None, typer.Option(help="values of each at most, by default 50 (25 of each of two)", show_default=False)
+        int | None,
+        typer.Option(
+            help="maximum number of values per parameter (default: 50 for one parameter, 25 for two)",
+            show_default=False,
+        ),
     ] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="value of another parameter (repeatable)", show_default=False),
+        typer.Option(metavar="NAME=VALUE", help="value of another parameter; may be repeated", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the prediction along one or two parameters.
 
-    All others are as in the recommended point, unless --at says otherwise.
+    The other parameters have their values in the recommended point, unless --at gives others.
 
     \b
     adabkb model slice svm C --points 10 --at gamma=0.1
@@ -126,7 +132,8 @@ def partition(
     server: Server,
     study: StudyId,
     status: Annotated[
-        Literal["leaf", "expanded", "pruned"] | None, typer.Option(help="of the cells to list", show_default=False)
+        Literal["leaf", "expanded", "pruned"] | None,
+        typer.Option(help="list only cells with this status", show_default=False),
     ] = None,
     metric: OfMetric = None,
     as_json: AsJson = False,
@@ -144,7 +151,7 @@ def partition(
 
 
 def _columns(prediction: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a prediction; where there are several objectives, of each metric."""
+    """Return the numbers of a prediction; with several objectives, those of each metric."""
     words = {"mean": "mean", "std": "std", "lcb": "lower", "ucb": "upper"}
     if "mean" in prediction:
         return {word: prediction[name] for name, word in words.items()}

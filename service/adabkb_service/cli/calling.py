@@ -1,4 +1,4 @@
-"""How commands call a server: the options that name it, the transport, and its refusals in the words of commands."""
+"""How commands call a server: connection options, the transport, and refusals reworded for the command line."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from adabkb_service.cli.refusals import option_names, refuse
 T = TypeVar("T")
 
 PATIENCE = 5.0
-"""Seconds to wait for a server that is away, unless --retry-for says otherwise."""
+"""Default of --retry-for: seconds to retry while the server does not answer."""
 TIMEOUT = 60.0
 """Seconds to wait for an answer."""
 COMPLETION_PATIENCE = 2.0
-"""The same while a shell waits for the ids of studies to complete a word with."""
+"""The same timeout for shell completion of study ids."""
 
 Url = Annotated[str, typer.Option("--url", hidden=True)]
 Local = Annotated[Path | None, typer.Option("--local", hidden=True)]
@@ -43,7 +43,7 @@ OwnRetryFor = Annotated[float | None, typer.Option("--retry-for", min=0, hidden=
 
 
 def _studies(context: typer.Context, incomplete: str) -> list[str]:
-    """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
+    """Return the study ids that begin with ``incomplete``, for shell completion; none if the server does not answer."""
     url, token = context.params.get("url") or DEFAULT_URL, context.params.get("token")
     try:
         with connected(RemoteServer(checked(url)), sendable(token), COMPLETION_PATIENCE, retry_for=0) as server:
@@ -87,7 +87,7 @@ def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Inside the block, the client does not tell that it is trying again: with ``--json`` all that is said is JSON."""
+    """Inside the block, the client does not log retries, since with ``--json`` all output is JSON."""
     logger, quiet = logging.getLogger("adabkb_client"), logging.NullHandler()
     logger.addHandler(quiet)
     try:
@@ -113,7 +113,7 @@ class Server:
         return found
 
     def content(self, path: str, **params: Param) -> bytes:
-        """GET a document that is no text."""
+        """GET a binary document."""
         found: bytes = self._answer(Call("GET", path, params=params, as_bytes=True))
         return found
 
@@ -146,7 +146,7 @@ class Server:
 
 
 def _sendable(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a body, if JSON has a form for it."""
+    """Return a body encoded as JSON."""
     try:
         encoded(body)
     except ValueError:
@@ -163,13 +163,13 @@ def _only(call: Call) -> Steps[Json]:
 def connected(
     server: RemoteServer | LocalServer, token: str | None, timeout: float, retry_for: float
 ) -> Iterator[Server]:
-    """A server, the connections to which are closed at the end of the block. Results are not kept in an outbox."""
+    """A server whose connections are closed at the end of the block. Results are not kept in an outbox."""
     with closing(Transport(Settings(server, token, timeout, retry_for, outbox=None))) as transport:
         yield Server(transport)
 
 
 def local_server(file: Path) -> LocalServer:
-    """Return the server of a database on this machine, which is started if need be."""
+    """Return the server of a local database, and start it if necessary."""
     try:
         return LocalServer.running(file)
     except (AdaBKBError, ImportError, OSError) as error:
@@ -177,7 +177,7 @@ def local_server(file: Path) -> LocalServer:
 
 
 def checked(url: str) -> str:
-    """Return the address, if it is one. The error does not show it, as it may be a token."""
+    """Return the address if it is valid. The error does not show it, since it may be a token given by mistake."""
     if not url.startswith(("http://", "https://")):
         fail(
             f"--url or ADABKB_URL must start with http:// or https://, such as {DEFAULT_URL}; "
@@ -186,14 +186,12 @@ def checked(url: str) -> str:
     try:
         httpx.URL(url)
     except httpx.InvalidURL:
-        fail(
-            f"--url or ADABKB_URL is no valid address; check its host and its port, and give one such as {DEFAULT_URL}"
-        )
+        fail(f"--url or ADABKB_URL is not a valid URL; check its host and port, and give one such as {DEFAULT_URL}")
     return url
 
 
 def sendable(token: str | None) -> str | None:
-    """Return the token, if it can be sent."""
+    """Return the token if it can be sent in a header."""
     try:
         return checked_token(token, "--token or ADABKB_TOKEN")
     except ValueError as error:
@@ -202,10 +200,10 @@ def sendable(token: str | None) -> str | None:
 
 @contextmanager
 def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
-    """End the command with what the server, or the connection to it, says, if a call inside the block fails.
+    """End the command with the error of the server or of the connection if a call inside the block fails.
 
     Args:
-        names: of the command's options, see ``option_names``.
+        names: the names of the command's options, see ``option_names``.
         study: the id that the command was given.
     """
     try:

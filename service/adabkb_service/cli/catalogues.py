@@ -1,4 +1,4 @@
-"""Tables of catalogues: for a definition, and to change the rows of one while its study runs."""
+"""Catalogues from tables, for a definition, and changes to the rows of a catalogue while its study runs."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ def change_catalogue(
     parameter: Annotated[str, typer.Argument(help="name of the catalogue", show_default=False)],
     add: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="a table with rows to add, of the same columns", show_default=False),
+        typer.Option(metavar="FILE", help="a table of rows to add, with the same columns", show_default=False),
     ] = None,
     withdraw: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROW", help="a row that is not to be suggested any more; may be repeated", show_default=False
+            metavar="ROW", help="a row that the server must not suggest again; may be repeated", show_default=False
         ),
     ] = None,
     restore: Annotated[
         list[str] | None,
-        typer.Option(metavar="ROW", help="a withdrawn row to suggest again; may be repeated", show_default=False),
+        typer.Option(
+            metavar="ROW", help="a withdrawn row that the server may suggest again; may be repeated", show_default=False
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add, withdraw and restore rows of a catalogue.
 
-    The study runs on. Results in withdrawn rows go on to count.
+    The study keeps running. Results for withdrawn rows still count.
 
     \b
     adabkb study change-catalogue dyes molecule --add new.csv
@@ -54,20 +56,20 @@ def change_catalogue(
     change: dict[str, Any] = {} if add is None else {"add": read(add).to_csv()}
     change |= {name: rows for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
     if not change:
-        fail("nothing is to be changed; give at least one option, such as --withdraw ROW")
+        fail("there is nothing to change; give at least one option, such as --withdraw ROW")
     changed = server.patch(path(study), {"catalogues": {parameter: change}})
     show(changed, summary(changed), as_json=as_json)
 
 
 def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
-    """Put parameters of tables into a definition, in place; one of the same name and kind is replaced.
+    """Add catalogue parameters from tables to a definition, in place. A catalogue of the same name is replaced.
 
     Args:
         tables: each ``NAME=FILE``.
-        definition: of a study.
+        definition: the study's definition.
 
     Raises:
-        Failure: there is a parameter of the name and of another kind, or the table cannot be read.
+        Failure: a parameter of another kind has the name, or the table cannot be read.
     """
     parameters = definition.setdefault("parameters", [])
     for text in tables:
@@ -77,7 +79,7 @@ def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
         listed = parameters if isinstance(parameters, list) else []
         found = [each for each in listed if isinstance(each, dict) and each.get("name") == name]
         if found and found[0].get("kind") != "catalogue":
-            fail(f"the definition has a parameter {name!r} that is no catalogue; leave it out, or give another name")
+            fail(f"the definition has a parameter {name!r} that is not a catalogue; leave it out, or give another name")
         made = {"name": name, **read(file).to_json()}
         if found:
             found[0].update(made)
@@ -89,7 +91,7 @@ def read(file: str) -> Catalogue:
     """The rows of a table.
 
     Raises:
-        Failure: it cannot be read.
+        Failure: the file cannot be read.
     """
     try:
         return Catalogue.from_csv(file)

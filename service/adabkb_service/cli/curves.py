@@ -1,4 +1,4 @@
-"""Commands about what trials report before their end."""
+"""Commands about the intermediate values that trials report."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from adabkb_service.cli.output import AsJson, show
 from adabkb_service.cli.trials import Attempt, LeaseSeconds, body_of
 
 STOPPED = 3
-"""Exit code of a report to a trial that is stopped."""
+"""Exit code of ``trial report`` if the trial is stopped."""
 
 
 def report(
     server: Server,
     study: StudyId,
     trial: TrialNumber,
-    step: Annotated[int, typer.Argument(help="steps done so far", show_default=False)],
-    value: Annotated[float, typer.Argument(help="the result if it ended now", show_default=False)],
+    step: Annotated[int, typer.Argument(help="number of steps done so far", show_default=False)],
+    value: Annotated[float, typer.Argument(help="the value of the objective after this step", show_default=False)],
     attempt: Attempt = None,
     lease_seconds: LeaseSeconds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report the value of a trial before its end.
+    """Report an intermediate value of a trial.
 
-    This renews the lease of the trial. The exit code is 3 if the trial is stopped.
+    This renews the trial's lease. The exit code is 3 if the server has stopped the trial.
 
     \b
     adabkb trial report svm 7 12 0.31
@@ -40,7 +40,7 @@ def report(
 
 
 def curve(server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False) -> None:
-    """List what a trial has reported before its end."""
+    """List the intermediate values of a trial."""
     reports = list(server.pages(path(study, f"/trials/{trial}/reports"), attempt=attempt))
     lines = [f"step {report['step']}: {report['value']!r}" for report in reports]
-    show(reports, "\n".join(lines) or f"Trial {trial} has reported nothing.", as_json=as_json)
+    show(reports, "\n".join(lines) or f"Trial {trial} has reported no values.", as_json=as_json)

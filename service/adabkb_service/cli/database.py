@@ -38,7 +38,7 @@ def settings(**flags: object) -> Settings:
 
 @contextmanager
 def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
-    """A database, which is closed at the end of the block. With ``existing`` it must exist; otherwise SQLite creates
+    """A database that is closed at the end of the block. With ``existing`` it must exist; otherwise SQLite creates
     the file."""
     with reported(), closing(Database(url)) as database:
         if database.is_sqlite:

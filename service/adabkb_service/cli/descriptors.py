@@ -1,4 +1,4 @@
-"""Choices and their descriptors from a table, for a parameter of a definition."""
+"""Choices and their descriptors from tables, for the parameters of a definition."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DescriptorTables = Annotated[
 
 
 def add_descriptors(tables: Sequence[str], parameters: Any, where: str) -> None:
-    """Put the choices and descriptors of tables into parameters, in place.
+    """Add the choices and descriptors of tables to parameters, in place.
 
     Args:
         tables: each ``NAME=FILE``.
-        parameters: as a definition has them.
-        where: they are, for the error.
+        parameters: the parameters of a definition.
+        where: the parameters come from, for the error.
 
     Raises:
         Failure: there is no such parameter, or the table cannot be read.

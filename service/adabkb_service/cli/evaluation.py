@@ -27,39 +27,39 @@ from adabkb_service.cli.processes import Output, ProcessGroup, drain
 log = logging.getLogger("adabkb.run")
 
 GIVE_BACK = 75
-"""Exit code by which a program gives its trial back: EX_TEMPFAIL of sysexits.h."""
+"""Exit code with which a program releases its trial: EX_TEMPFAIL of sysexits.h."""
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
-"""Signals that stop the command, and that it passes on. Windows, where other commands work, has no SIGHUP."""
+"""Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
 LONGEST_PAUSE = 60.0
-"""Seconds between two trials, at most, when all are given back."""
+"""The most seconds between two trials when all are released."""
 LAST_LINES = 10
 REASON_LENGTH = 900
 
 
 class ProgramFailed(Exception):
-    """The program has not evaluated its trial; the message says why."""
+    """The program did not evaluate its trial; the message says why."""
 
 
 class Stopped(SystemExit):
-    """The end of the run, at once; trials that are not finished are given back. ``code`` is the command's exit code,
-    or the message of a mistake."""
+    """The run ends at once; unfinished trials are released. ``code`` is the command's exit code,
+    or an error message."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a program may take, and how often it may go wrong."""
+    """Time limits of a program, and how often it may release trials."""
 
     timeout: float | None
-    """Seconds for one evaluation."""
+    """Time limit of one evaluation in seconds."""
     grace: float
-    """Seconds between the signal that asks a program to end and the one that ends it."""
+    """Seconds between SIGTERM and SIGKILL."""
     in_a_row: int
-    """Trials given back one after the other, after which the run ends."""
+    """The run ends after so many consecutive released trials."""
 
 
 @dataclass
 class Programs:
-    """Evaluates trials, in any number of threads, and passes signals on to the programs that run."""
+    """Evaluates trials, in any number of threads, and forwards signals to the running programs."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -67,14 +67,14 @@ class Programs:
     pattern: re.Pattern[str] | None
     logs: Path | None
     gpus: Sequence[str] = ()
-    """The devices of CUDA, of which each program sees one; none: the environment's."""
+    """CUDA devices; each program sees one of them. If empty, programs see those of the environment."""
     expected: Expected | None = None
     """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
-    """Whether a trial has got a result, or was stopped: then output that is no result may be of a single point."""
+    """Whether any trial has a result or was stopped. Unusable output may then be specific to one point."""
     _running: set[ProcessGroup] = field(default_factory=set)
     _seen: Counter[str] = field(default_factory=Counter)
-    """By device the programs that see it."""
+    """The number of programs per device."""
     _stopped_by: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _given_back: int = 0
@@ -84,11 +84,11 @@ class Programs:
         """Evaluate a trial.
 
         Returns:
-            The result; None if the trial was given back, or stopped by what the program reported.
+            The result; None if the trial was released or was stopped early.
 
         Raises:
             ProgramFailed: the trial has failed.
-            Stopped: the command is told to end, or the program cannot be started.
+            Stopped: a signal has stopped the command, or the program cannot be started.
         """
         with ExitStack() as open_:
             folder = Path(
@@ -109,9 +109,9 @@ class Programs:
 
     @contextmanager
     def passing_signals_on(self) -> Iterator[None]:
-        """Inside the block, a signal that stops the command goes to the programs, and no further trial is taken. The
-        run is over when the programs have ended, and their results are stored or their trials given back. A second
-        signal, or the end of the time of grace, kills the programs or, if none runs, ends the run at once."""
+        """Inside the block, a signal that stops the command is forwarded to the programs, and no trial is started. The
+        run ends when the programs have ended and their results are stored or their trials released. A second
+        signal, or the end of the grace period, kills the programs or, if none runs, ends the run at once."""
         before = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGALRM)}
         for number in STOPS:
             if before[number] is not signal.SIG_IGN:  # as under nohup
@@ -128,7 +128,7 @@ class Programs:
         """Do nothing, unless a signal has stopped the command.
 
         Raises:
-            Stopped: with the exit code that says so.
+            Stopped: a signal has stopped the command.
         """
         if self._stopped_by is not None:
             raise Stopped(128 + self._stopped_by)
@@ -178,7 +178,7 @@ class Programs:
 
     @contextmanager
     def _device(self) -> Iterator[dict[str, str]]:
-        """The variable by which a program sees the device that has the fewest programs; none without devices."""
+        """Return CUDA_VISIBLE_DEVICES with the device that has the fewest programs; nothing without devices."""
         if not self.gpus:
             yield {}
             return
@@ -195,7 +195,7 @@ class Programs:
     def _started_with(
         self, command: Sequence[str], variables: Mapping[str, str], folder: Path
     ) -> Iterator[ProcessGroup]:
-        with self._lock:  # so that a signal that stops the command misses no program
+        with self._lock:  # a signal must reach every program
             self.check_running()
             try:
                 group = ProcessGroup(command, variables, folder)
@@ -210,7 +210,7 @@ class Programs:
                 self._running.discard(group)
 
     def _ended(self, group: ProcessGroup) -> tuple[int, bool]:
-        """Wait for the end of the program; also tell whether it came by the timeout."""
+        """Wait for the end of the program; also return whether the timeout ended it."""
         over, timed_out = threading.Event(), threading.Event()
 
         def watch() -> None:
@@ -252,10 +252,10 @@ class Programs:
         return None
 
     def _fitting(self, found: program.Result) -> program.Result:
-        """The result, if it is one that the study takes.
+        """Return the result if it has the study's metrics.
 
         Raises:
-            NoResult: it has metrics that the study does not have, or lacks some.
+            NoResult: a metric is unknown or missing.
         """
         result = Result(**found) if isinstance(found, dict) else Result(found)
         mistake = None if self.expected is None else self.expected.mistake_of(result)
@@ -277,10 +277,10 @@ class Programs:
         with self._lock:
             self._given_back += 1
             times = self._given_back
-        log.info("trial %d of study %r is given back: %s", trial.number, trial.trial.study_id, told)
+        log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study_id, told)
         if times >= self.limits.in_a_row:
-            raise Stopped(f"{times} trials in a row were given back, this is the last: {told}")
-        # The trial is the next to be handed out: leave some time for the cause to go away.
+            raise Stopped(f"{times} trials in a row were released; reason of the last one: {told}")
+        # The trial is issued next, so wait for the cause to go away.
         self._stopping.wait(min(2.0 ** (times - 1), LONGEST_PAUSE))
         self.check_running()
 
@@ -297,7 +297,7 @@ def _not_started(name: str, error: Exception) -> str:
 
 
 def _told(code: int) -> str:
-    """The end of a program in words."""
+    """Describe how a program ended."""
     if code < 0:
         with suppress(ValueError):
             return f"ended by {signal.Signals(-code).name}"
@@ -305,8 +305,8 @@ def _told(code: int) -> str:
 
 
 def _stopped_by_others(code: int) -> bool:
-    """Whether a signal from elsewhere has ended the program, such as that of a batch system to all processes of a job.
-    A shell says so by an exit code above 128."""
+    """Whether an external signal ended the program, such as one from a batch system to all processes of a job.
+    A shell then exits with a code above 128."""
     return any(code in (-number, 128 + number) for number in STOPS)
 
 

@@ -14,7 +14,7 @@ from adabkb_service.cli.identifiers import FILE, TrialNumber
 from adabkb_service.cli.output import AsJson, fail, show, table
 
 FileNumber = Annotated[
-    int, typer.Argument(help="its number, see adabkb trial files", show_default=False, parser=str), FILE
+    int, typer.Argument(help="the file's number (adabkb trial files)", show_default=False, parser=str), FILE
 ]
 
 
@@ -37,7 +37,7 @@ def add(
     try:
         added = server.perform(StudyCalls(study).add_file(trial, file))
     except OSError as error:
-        fail(f"cannot read {file} ({error.strerror}); give a file that there is")
+        fail(f"cannot read {file} ({error.strerror}); give an existing file")
     told = {**asdict(added), "created_at": added.created_at.isoformat()}
     show(told, f"File {added.number} of trial {trial}: {added.name}, {added.size} bytes.", as_json=as_json)
 
@@ -50,7 +50,7 @@ def read(
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the content of a file of a trial."""
+    """Print or save a file of a trial."""
     content = server.content(path(study, f"/trials/{trial}/files/{number}"))
     if output is None:
         typer.echo(content, nl=False)
@@ -59,10 +59,14 @@ def read(
         output.write_bytes(content)
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
-    show({"written": str(output), "bytes": len(content)}, f"{len(content)} bytes are in {output}.", as_json=as_json)
+    show(
+        {"written": str(output), "bytes": len(content)},
+        f"{len(content)} bytes were written to {output}.",
+        as_json=as_json,
+    )
 
 
 def remove(server: Server, study: StudyId, trial: TrialNumber, number: FileNumber, as_json: AsJson = False) -> None:
-    """Delete a file of a trial for good."""
+    """Delete a file of a trial permanently."""
     server.delete(path(study, f"/trials/{trial}/files/{number}"))
     show({"removed": number}, f"File {number} of trial {trial} is deleted.", as_json=as_json)

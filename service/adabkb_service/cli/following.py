@@ -16,11 +16,11 @@ from adabkb_service.cli.processes import ProcessGroup
 log = logging.getLogger("adabkb.run")
 
 LOOK_EVERY = 0.2
-"""Seconds between two looks at the file."""
+"""Seconds between two reads of the file."""
 
 
 class Follower:
-    """Passes reports on, and ends the program when its trial is stopped.
+    """Sends reports to the server, and ends the program when its trial is stopped.
 
     Args:
         trial: the trial that the program evaluates.

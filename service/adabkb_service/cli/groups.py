@@ -10,28 +10,28 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 GLOBAL = {"url": "--url", "token": "--token", "local": "--local", "retry_for": "--retry-for", "as_json": "--json"}
-"""The options of all commands, by parameter. The first command of the line declares them, and each command again."""
+"""The global options by parameter. The root command declares them, and each command declares them again."""
 NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|infinity|nan)", re.IGNORECASE)
-"""A negative number, which is a value and no option."""
+"""A negative number, which is a value, not an option."""
 PROGRAM = "adabkb"
 MOST = 3
-"""Commands that a message names, at most, for one that does not exist."""
+"""The most commands that an error suggests."""
 NEAR = 0.7
-"""How similar two names are, from 0 to 1, one of which may be a slip for the other."""
+"""Similarity, from 0 to 1, above which one name is suggested in place of another."""
 
-# Contexts and commands are click's, of which typer has a copy of its own, or not, by its version.
+# Contexts and commands are click's; depending on its version, typer bundles a copy of click.
 
 
 class Command(TyperCommand):
     """A command. Global options may stand before its name, and negative numbers among its arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. A global option after the command counts more than one before it."""
+        """Parse the arguments. A global option after the command overrides one before it."""
         unknown = None if ctx.ignore_unknown_options else self._unknown(args)
         if unknown is None:
-            ctx.ignore_unknown_options = True  # what looks like options are negative numbers
+            ctx.ignore_unknown_options = True  # negative numbers look like options
         else:
-            args = [unknown, *args]  # refused before negative numbers are
+            args = [unknown, *args]  # checked before negative numbers
         rest: list[str] = super().parse_args(ctx, args)
         root = ctx.find_root()
         taken = self.global_options()
@@ -42,7 +42,7 @@ class Command(TyperCommand):
                 if _source(ctx, name) != "COMMANDLINE":
                     ctx.params[name] = root.params[name]
             elif _source(root, name) == "COMMANDLINE":
-                ctx.fail(f"{ctx.command_path} takes no {option}; leave it out.")
+                ctx.fail(f"{ctx.command_path} does not take {option}; leave it out.")
         return rest
 
     def global_options(self) -> list[str]:
@@ -51,7 +51,7 @@ class Command(TyperCommand):
         return [option for option in GLOBAL.values() if option in own]
 
     def _unknown(self, args: Sequence[str]) -> str | None:
-        """The first option that the command does not have."""
+        """Return the first option that the command does not have."""
         known = {name: option for option in self.params for name in option.opts if name.startswith("-")}
         words = iter(args)
         for word in words:
@@ -67,14 +67,14 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """Commands, each of which is imported when it is asked for: to import all of them takes seconds.
+    """A group that imports a command when it is used, since importing all of them takes seconds.
 
     Args:
-        members: makes each command.
-        group: the name of the group; none for the program itself.
-        sections: the names below each heading of the help; none for a single list.
-        summaries: what commands do, which the help says without importing them.
-        paths: of all commands of the program by their last name, for a name that is none here.
+        members: functions that make the commands, by name.
+        group: the group's name; empty for the program itself.
+        sections: the names below each heading of the help; empty for a single list.
+        summaries: one-line descriptions, so that the help need not import the commands.
+        paths: the paths of all commands by their last word, to suggest one for an unknown name.
         options: of ``TyperGroup``.
     """
 
@@ -102,7 +102,7 @@ class Group(TyperGroup):
         return self._members[cmd_name]() if cmd_name in self._members else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the arguments name; otherwise name the one that is probably meant."""
+        """Find the command that the arguments name. An error suggests similar ones."""
         name = args[0]
         if not (name in self._members or name.startswith("-") or ctx.resilient_parsing):
             meant = " or ".join(f"{PROGRAM} {path}" for path in self._meant(name)[:MOST])
@@ -122,7 +122,7 @@ class Group(TyperGroup):
                 )
 
     def _meant(self, name: str) -> list[str]:
-        """The paths of the commands that are probably meant: of that name elsewhere, or of a similar name."""
+        """Return the paths of commands to suggest: of the same name in other groups, or of a similar name."""
         if name in self._paths:
             return list(self._paths[name])
         here = [f"{self._group} {each}".strip() for each in get_close_matches(name, self._members, MOST, NEAR)]
@@ -131,5 +131,5 @@ class Group(TyperGroup):
 
 
 def _source(context: Any, name: str) -> str:
-    """Where the value of an option is from: COMMANDLINE, ENVIRONMENT, DEFAULT; empty if there is no such option."""
+    """Return the source of an option's value: COMMANDLINE, ENVIRONMENT or DEFAULT; empty without such an option."""
     return getattr(context.get_parameter_source(name), "name", "")

@@ -14,7 +14,7 @@ import typer
 from adabkb_service.cli.output import fail
 
 LONGEST = 60
-"""Characters of a wrong id that an error shows."""
+"""The most characters of an invalid id that an error shows."""
 MAX_NUMBER = 2**31 - 1
 
 
@@ -30,10 +30,10 @@ class Identifier:
     is_number: bool = False
 
     def parse(self, text: str, option: str = "") -> str | int:
-        """Return the id, or the number; the option that it is given by, if any, is named in the error.
+        """Return the id or the number. The error names the option that gave it, if any.
 
         Raises:
-            Failure: the text is none.
+            Failure: the text does not match.
         """
         if re.fullmatch(self.pattern, text, re.ASCII) is None or (self.is_number and int(text) > MAX_NUMBER):
             shown = repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
@@ -54,35 +54,35 @@ STUDY = Identifier(
     "id of a study",
     "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
     "1 to 100 letters, digits, dots, underscores or hyphens that begin with a letter or a digit, such as svm",
-    "See which there are: adabkb study list",
+    "List them: adabkb study list",
 )
 STUDIES = Identifier(
     "studies of a token",
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\*?",
-    "an id, or the beginning of ids and a *, such as svm or vision-*",
-    "See which studies there are: adabkb study list",
+    "an id, or a prefix followed by *, such as svm or vision-*",
+    "List the studies: adabkb study list",
 )
-TRIAL = _number("number of a trial", "See which there are: adabkb trial list STUDY")
-OBSERVATION = _number("number of an observation", "See which there are: adabkb result list STUDY")
-FILE = _number("number of a file", "See which there are: adabkb trial files STUDY TRIAL")
-DELETION = _number("number of a deletion", "See which there are: adabkb trash list")
-LINK = _token("id of a link", "See which there are: adabkb access links STUDY")
-WEBHOOK = _token("id of a webhook", "See which there are: adabkb study webhooks STUDY")
-TOKEN = _token("id of a token", "See which there are: adabkb token list")
+TRIAL = _number("number of a trial", "List them: adabkb trial list STUDY")
+OBSERVATION = _number("number of an observation", "List them: adabkb result list STUDY")
+FILE = _number("number of a file", "List them: adabkb trial files STUDY TRIAL")
+DELETION = _number("number of a deletion", "List them: adabkb trash list")
+LINK = _token("id of a link", "List them: adabkb access links STUDY")
+WEBHOOK = _token("id of a webhook", "List them: adabkb study webhooks STUDY")
+TOKEN = _token("id of a token", "List them: adabkb token list")
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False), STUDY]
-"""For commands that call no server, and so cannot complete the id."""
+"""For commands that call no server, so the shell cannot complete the id."""
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False, parser=str), TRIAL]
 Observation = Annotated[
     int,
     typer.Argument(help="the observation's sequence number (adabkb result list)", show_default=False, parser=str),
     OBSERVATION,
 ]
-TokenId = Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False), TOKEN]
+TokenId = Annotated[str, typer.Argument(help="the token's id (adabkb token list)", show_default=False), TOKEN]
 
 
 def checking(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, wrapped so that it fails if an id or a number is not as it must be, before it does anything."""
+    """The command, wrapped so that an invalid id or number makes it fail before it does anything."""
     found: dict[str, tuple[Identifier, str]] = {}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         notes = get_args(parameter.annotation)

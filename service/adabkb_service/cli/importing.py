@@ -1,4 +1,4 @@
-"""``adabkb result import``: results from elsewhere, as ``study.import_results`` of the client."""
+"""``adabkb result import``: imports results from tables, as ``study.import_results`` of the client does."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def import_results(
     file: Annotated[Path, typer.Argument(help=".csv, .jsonl (both also with .gz) or .xlsx", show_default=False)],
     value: Annotated[str, typer.Option(metavar="COLUMN", help="column of the results")] = "value",
     std_error: Annotated[
-        str, typer.Option(metavar="COLUMN", help="column of their standard errors, if there is one")
+        str, typer.Option(metavar="COLUMN", help="column of the standard errors, if any")
     ] = "std_error",
-    state: Annotated[str, typer.Option(metavar="COLUMN", help="column of the rows' states, if there is one")] = "state",
+    state: Annotated[str, typer.Option(metavar="COLUMN", help="column of the rows' states, if any")] = "state",
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,12 +32,12 @@ def import_results(
             show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="validate and report, but store nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import results from a table, each once.
+    """Import results from a table.
 
-    A repeated import stores only what is new.
+    A repeated import stores only rows that are new.
 
     \b
     adabkb result import svm notebook.csv --value accuracy --column C=penalty --dry-run

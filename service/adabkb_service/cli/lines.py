@@ -14,7 +14,7 @@ EXAMPLE = '{"trial": 7, "value": 0.93}'
 
 
 def read_items(file: Path) -> dict[int, Any]:
-    """The results of a file by the numbers of their lines."""
+    """Return the results of a file by line number."""
     items, source = {}, "standard input" if str(file) == "-" else file
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
@@ -25,7 +25,9 @@ def read_items(file: Path) -> dict[int, Any]:
             try:
                 items[number] = json.loads(line)
             except ValueError as error:
-                fail(f"line {number} of {source} is no JSON ({error}), such as {EXAMPLE}; nothing was sent")
+                fail(
+                    f"line {number} of {source} is not JSON ({error}); write a line such as {EXAMPLE}. Nothing was sent"
+                )
     if not items:
-        fail(f"there is no result in {source}; give one per line, as JSON")
+        fail(f"{source} has no results; give one JSON object per line")
     return items

@@ -18,13 +18,13 @@ from adabkb_service.cli.identifiers import checking
 from adabkb_service.cli.output import fail, speaking
 
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
-    "Programs that run until they are done or stopped": {
+    "Long-running programs": {
         "serve": "server.serve",
         "run": "run.run",
         "work": "worker.work",
         "mcp": "agents.mcp",
     },
-    "What is on a server": {
+    "Work with a server": {
         "study": {
             "create": "studies.create_study",
             "list": "studies.list_studies",
@@ -96,10 +96,10 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         },
         "trash": {"list": "trash.list_trash", "restore": "trash.restore_study", "purge": "trash.purge_study"},
     },
-    "What is on this machine": {
+    "Work with this machine": {
         "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
     },
-    "What is in a database, with or without a server": {
+    "Administer a database": {
         "data": {
             "migrate": "maintenance.migrate",
             "backup": "maintenance.backup",
@@ -126,10 +126,10 @@ SUMMARIES = {
     "work": "Run a model worker for servers that share a PostgreSQL database.",
     "mcp": "Give agents tools to work on studies.",
     "study": "Create, list, show, change, watch, export and delete studies.",
-    "trial": "Ask for trials, list and explain them, give them back.",
+    "trial": "Ask for trials; list, explain and release them.",
     "result": "Report, add, import, list and correct results.",
     "model": "Show what the model predicts and what it has learned.",
-    "access": "Show who you are and who may see a study; share it.",
+    "access": "Show your access, and share studies.",
     "trash": "List, restore and purge deleted studies.",
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",
@@ -196,7 +196,7 @@ def _member(name: str, where: str | Mapping[str, str]) -> Any:
 
 @cache
 def _command(name: str, where: str, needs_server: bool) -> Any:
-    """A command. One that needs packages which are missing says what to install."""
+    """Return a command. If its packages are missing, the command says how to install them."""
     try:
         function = _function(where)
     except ModuleNotFoundError as missing:
@@ -222,7 +222,7 @@ def _function(where: str) -> Callable[..., None]:
 
 @cache
 def _imported(module: str) -> Any:
-    gc.disable()  # what is imported stays: to look for garbage among it takes a fifth of a command's time
+    gc.disable()  # imported objects stay; collecting garbage among them takes a fifth of a command's time
     try:
         imported = import_module(f"adabkb_service.cli.{module}")
         gc.freeze()
@@ -260,7 +260,7 @@ def options(
     ] = None,
     local: Annotated[
         Path | None,
-        typer.Option("--local", metavar="FILE", help="or the server of this SQLite file, started if need be"),
+        typer.Option("--local", metavar="FILE", help="or server of this SQLite file, started if needed"),
     ] = None,
     token: Annotated[
         str | None,
@@ -288,7 +288,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Optimize with a server: suggest points to try, and learn from the results.
+    """Run, use and administer an optimization server.
 
     These options may also follow the command.
     """

@@ -19,7 +19,7 @@ from adabkb_service.storage import backups, copying, migration
 from adabkb_service.storage.database import Database
 
 Export = Annotated[
-    Path, typer.Argument(help="file that adabkb study export wrote, - for stdin", allow_dash=True, show_default=False)
+    Path, typer.Argument(help="file written by adabkb study export; - for stdin", allow_dash=True, show_default=False)
 ]
 
 
@@ -45,9 +45,9 @@ def doctor(
         findings = list(examine(found, study))
         extent = measure(found, study)
     studies = _counted(extent.studies, "study", "studies") if study is None else f"study {study}"
-    looked = f"Looked at {studies} with {_counted(extent.events, 'event', 'events')} in {found.url.render_as_string()}."
+    looked = f"Checked {studies} with {_counted(extent.events, 'event', 'events')} in {found.url.render_as_string()}."
     lines = [f"{finding.study or 'database'}: {finding.what} ({finding.remedy})" for finding in findings]
-    text = "\n".join([looked, *(lines or ["All is well."])])
+    text = "\n".join([looked, *(lines or ["No problems found."])])
     show([asdict(finding) for finding in findings], text, as_json=as_json)
     if findings:
         raise typer.Exit(1)
@@ -60,19 +60,21 @@ def _counted(number: int, one: str, several: str) -> str:
 def backup(
     file: Annotated[
         Path,
-        typer.Argument(help="file to create, or a folder for one that is named after the time", show_default=False),
+        typer.Argument(
+            help="file to create, or a folder in which to create a file named after the time", show_default=False
+        ),
     ],
     keep: Annotated[
         int | None,
-        typer.Option(min=1, help="in a folder: delete all but so many of the newest backups", show_default=False),
+        typer.Option(min=1, help="number of backups to keep in a folder; older ones are deleted", show_default=False),
     ] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy a whole database into a SQLite file.
 
-    The copy is as of one moment, and servers may run meanwhile. Its checksum is written beside it, as FILE.sha256;
-    adabkb data restore compares the two.
+    The copy is consistent, and servers may keep running. Its checksum is written to FILE.sha256;
+    adabkb data restore verifies it.
     """
     folder = file if file.is_dir() else None
     if folder is not None:
@@ -80,7 +82,7 @@ def backup(
     elif file.exists():
         fail(f"{file} exists already; give the name of a new file, or a folder")
     elif keep is not None:
-        fail(f"there is no folder {file}; --keep takes one: mkdir -p {file}")
+        fail(f"there is no folder {file}, which --keep needs; create it: mkdir -p {file}")
     url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source:
@@ -122,7 +124,7 @@ def _saved(source: Database, file: Path) -> dict[str, int]:
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="file that adabkb data backup wrote", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="file written by adabkb data backup", show_default=False)],
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -131,7 +133,7 @@ def restore(
     The database is SQLite or PostgreSQL. A damaged backup is refused.
     """
     if not file.is_file():
-        fail(f"there is no file {file}; give one that adabkb data backup wrote")
+        fail(f"there is no file {file}; give one written by adabkb data backup")
     with reported():
         backups.check(file)
     copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
@@ -140,13 +142,15 @@ def restore(
 
 def copy(
     source: Annotated[str, typer.Argument(help="URL of the database to read", show_default=False)],
-    target: Annotated[str, typer.Argument(help="URL of an empty database, or of none yet", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(help="URL of a database that is empty or does not exist yet", show_default=False)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Copy a whole database into an empty one.
 
-    It copies from SQLite to PostgreSQL or back, and every study goes on where it was. Stop the servers of the source
-    before: what they take after the copy stays there.
+    It copies from SQLite to PostgreSQL or back, and every study continues where it was. First stop the servers of
+    the source: results that they store after the copy would be missing.
 
     adabkb data copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
     """
@@ -155,7 +159,7 @@ def copy(
 
 
 def _warn_of_additions(schema: str | None, where: str) -> None:
-    said = f"a newer version has added to the schema ({schema}); what only that version stores is not in {where}"
+    said = f"a newer version has extended the schema ({schema}); data that only that version stores is not in {where}"
     typer.echo(f"warning: {said}", err=True)
 
 
@@ -176,7 +180,7 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
 
 
 def _told(rows: dict[str, int]) -> str:
-    """The rows in terms that users know; the names of the tables if there are no such terms."""
+    """Describe the rows in terms that users know, or by the names of the tables."""
     told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
     return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
 
@@ -186,14 +190,14 @@ def import_(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an exported study. It goes on where it was."""
+    """Import an exported study. It continues where it was."""
     with opened(settings(database=database).database) as target:
         migration.prepare(target)
         try:
             with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
                 study = import_study(target, lines)
         except (OSError, UnicodeDecodeError) as error:
-            fail(f"cannot read {file}: {error}; give a file that adabkb study export wrote, or - for standard input")
+            fail(f"cannot read {file}: {error}; give a file written by adabkb study export, or - for standard input")
     counts = study.counts
     line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
     show(study.model_dump(mode="json"), line, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``adabkb outbox``: results that wait on this machine, because their server was away or has refused them."""
+"""``adabkb outbox``: results that wait on this machine because their server did not answer or refused them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from adabkb_service.cli.calling import Server, silence
 from adabkb_service.cli.output import AsJson, fail, point, show
 
 SHORT = 8
-"""Characters of an idempotency key that tell a result from others on one machine."""
+"""Number of characters of an idempotency key that identify a result on one machine."""
 AGES = (("days", 86400), ("hours", 3600), ("minutes", 60))
 
 KeptFor = Annotated[
-    str | None, typer.Option(metavar="SERVER", help="server that the results were for, as listed", show_default=False)
+    str | None,
+    typer.Option(metavar="SERVER", help="server for which the results were kept, as listed", show_default=False),
 ]
 
 
@@ -31,9 +32,9 @@ class Entry(NamedTuple):
 
 
 def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
-    """List the results that wait on this machine.
+    """List the results that wait on this machine to be sent.
 
-    It lists them for all servers, with what the server last said of each.
+    It lists them for all servers, with the last error of each.
     """
     entries = _entries(kept_for)
     show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)
@@ -42,12 +43,14 @@ def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
 def send(
     server: Server,
     kept_for: KeptFor = None,
-    refused: Annotated[bool, typer.Option("--refused", help="those too that the server has refused before")] = False,
+    refused: Annotated[
+        bool, typer.Option("--refused", help="also send results that the server refused before")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Send the results that wait for the server.
 
-    The exit code is 1 if one of them is not stored.
+    The exit code is 1 if any result is not stored.
 
     \b
     adabkb outbox send --url http://new:8000 --kept-for http://old:8000
@@ -57,7 +60,7 @@ def send(
     outbox = Outbox(kept_for or server.name)
     for kept in outbox.refused() if refused else ():
         outbox.put_back(kept)
-    with silence():  # what becomes of each result is said below
+    with silence():  # the outcome of each result is printed below
         delivered = server.perform(delivery(outbox))
     waiting = outbox.waiting()
     lines = [
@@ -76,18 +79,20 @@ def send(
 
 
 def drop(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="as listed; all if none are given")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="ids as listed; all results if not given")
+    ] = None,
     kept_for: KeptFor = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop results that wait or were refused. They are lost."""
+    """Delete results that wait or were refused. This cannot be undone."""
     entries = _chosen(_entries(kept_for), ids or ())
     if entries and not yes:
         if not sys.stdin.isatty():
-            fail(f"there is no terminal to ask whether to drop these ({len(entries)}); pass --yes")
+            fail(f"there is no terminal to confirm the deletion of {len(entries)} results; pass --yes")
         typer.echo(_listed(entries), err=True)
-        typer.confirm(f"Drop these ({len(entries)}) for good?", abort=True, err=True)
+        typer.confirm(f"Delete these ({len(entries)}) permanently?", abort=True, err=True)
     for entry in entries:
         entry.outbox.remove(entry.kept)
     show([_document(entry) for entry in entries], f"Dropped: {len(entries)}.", as_json=as_json)
@@ -103,7 +108,7 @@ def _chosen(entries: Sequence[Entry], ids: Iterable[str]) -> list[Entry]:
     by_id = {_id(entry.kept): entry for entry in entries}
     for wanted in ids:
         if wanted not in by_id:
-            fail(f"there is no kept result {wanted!r}; see which there are: adabkb outbox list")
+            fail(f"there is no kept result {wanted!r}; list them: adabkb outbox list")
     return [by_id[wanted] for wanted in ids] or list(entries)
 
 

@@ -14,11 +14,11 @@ import typer
 
 AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
-WHICH_STUDIES = "See which there are: adabkb study list"
+WHICH_STUDIES = "List them: adabkb study list"
 
 
 class Failure(Exception):
-    """The failure of a command. The message says what to do about it; ``document`` is the same as JSON."""
+    """The failure of a command. The message includes the remedy; ``document`` is the same as JSON."""
 
     def __init__(self, message: str, document: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,9 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def spoken(**options: Any) -> None:
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show ends no command
+            sys.stdout.reconfigure(
+                errors="backslashreplace"
+            )  # a name that the terminal cannot show must not end the command
         try:
             command(**options)
         except Failure as failure:
@@ -67,17 +69,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def point(parameters: Mapping[str, Any]) -> str:
-    """A point as text for people."""
+    """Return a point as text."""
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
 
 
 def measured(result: Mapping[str, Any]) -> str:
-    """The metrics of a result as text for people, to be read after its value; nothing in a study without metrics."""
+    """Return the metrics of a result as text to follow its value; empty in a study without metrics."""
     return f" ({point(result['metrics'])})" if result.get("metrics") else ""
 
 
 def summary(study: Mapping[str, Any]) -> str:
-    """The state of a study as one line for people."""
+    """Return the state of a study as one line of text."""
     counts, best = study["counts"], study["best"]
     why = f" ({study['reason']})" if study["reason"] not in (None, study["state"]) else ""
     # Only the full study has a budget; the summary in other answers has none.
@@ -92,19 +94,19 @@ def summary(study: Mapping[str, Any]) -> str:
         names = ", ".join(each["metric"] for each in study["objectives"])
         line += f", objectives {names} (adabkb study front {study['id']})"
     if best is not None:
-        word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
+        word = "best" if best.get("feasible", True) else "none satisfies the outcome constraints; nearest"
         line += f", {word} {in_unit(study, repr(best['value']))}{measured(best)} at {point(best['parameters'])}"
     return line
 
 
 def in_unit(study: Mapping[str, Any], number: str) -> str:
-    """A number of the objective, with its unit if the study names one."""
+    """Return a number of the objective with its unit, if any."""
     unit = study.get("quantities", {}).get("value", {}).get("unit")
     return f"{number} {unit}" if unit else number
 
 
 def system(study: Mapping[str, Any]) -> str:
-    """The system that decides for a study, with its profile; nothing of the default one."""
+    """Return the study's algorithm with its profile; empty for the default one."""
     algorithm = study.get("algorithm", {})
     found = [algorithm.get("kind"), algorithm.get("profile")]
     return "" if found in ([None, None], ["ada-bkb", "auto"]) else " ".join(filter(None, found))

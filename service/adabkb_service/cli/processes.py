@@ -1,4 +1,4 @@
-"""The processes of ``adabkb run``: a program and its child processes, as one process group that ends as a whole."""
+"""The processes of ``adabkb run``: a program and its children form one process group, which ends as a whole."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import IO, Self
 from adabkb_client._leased import stop_seconds
 
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
-"""The shell program of a guard. It signals that it is ready, and waits for the end of its input, which comes when the
-command dies. Then it removes the folder and kills its whole group."""
+"""The shell script of a guard. It signals that it is ready and waits for the end of its input, which comes when the
+command dies. Then it removes the folder and kills its group."""
 KEPT = 1_000_000
-"""The number of last bytes that are kept of each output."""
+"""How many of the last bytes of each output are kept."""
 READ = 65_536
 PIPE_PATIENCE = 1.0
-"""Seconds to wait for the end of the outputs once the program has ended, but its group has not. A filter such as tee
+"""Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee
 may need a moment to finish; a background process may keep the pipes open for ever."""
 
 

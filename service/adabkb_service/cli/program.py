@@ -17,17 +17,17 @@ PARAMETERS_FILE = "parameters.json"
 RESULT_FILE = "result"
 REPORTS_FILE = "reports"
 SHOWN = 100
-"""Characters of an unusable result that an error shows."""
+"""The most characters of an unusable result that an error shows."""
 
 Result = float | dict[str, Any]
-"""A value, or the fields of a result: value, std_error, metrics, std_errors."""
+"""A value, or an object with fields of a result: value, std_error, metrics, std_errors."""
 FIELDS = {"value", "std_error", "metrics", "std_errors"}
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class WrongPlaceholder(ValueError):
-    """An argument names something that is no parameter, or has a brace that is not in a pair."""
+    """An argument names an unknown parameter or has an unpaired brace."""
 
 
 class NoResult(ValueError):
@@ -39,22 +39,22 @@ class NotFinite(ValueError):
 
 
 def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a command with a placeholder that is none of the parameters.
+    """Refuse a command with a placeholder that names no parameter.
 
     Raises:
-        WrongPlaceholder: it names the argument and the parameters that there are.
+        WrongPlaceholder: the message names the argument and the parameters.
     """
     for argument in command:
         _BRACES.sub(partial(_filled, argument, dict.fromkeys(names)), argument)
 
 
 def filled(command: Sequence[str], parameters: Mapping[str, Any]) -> list[str]:
-    """Return the command with the values of parameters in place of ``{name}``, and single braces for doubled ones. An
-    argument that names a parameter that is inactive is left out.
+    """Return the command with ``{name}`` replaced by the parameter's value, and doubled braces by single ones. An
+    argument that names an inactive parameter is omitted.
 
     Args:
-        command: as ``check_placeholders`` has it.
-        parameters: the active ones.
+        command: one that ``check_placeholders`` accepts.
+        parameters: the values of the active parameters.
     """
     return [
         _BRACES.sub(partial(_filled, argument, parameters), argument)
@@ -64,7 +64,7 @@ def filled(command: Sequence[str], parameters: Mapping[str, Any]) -> list[str]:
 
 
 def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
-    """Return the variables that tell a program about its trial, and write the file of parameters."""
+    """Return the environment variables that describe a trial, and write the file of parameters."""
     parameters = trial.parameters
     file = folder / PARAMETERS_FILE
     file.write_text(json.dumps(parameters, ensure_ascii=False), encoding="utf-8")
@@ -80,7 +80,7 @@ def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
 
 
 def variable(name: str) -> str:
-    """Return the name of the variable that has a parameter's value."""
+    """Return the name of the variable that holds a parameter's value."""
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
@@ -90,16 +90,16 @@ def as_text(value: Any) -> str:
 
 
 def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result:
-    """Return the result: from the file, or otherwise from the standard output.
+    """Return the result, from the file if there is one, otherwise from the standard output.
 
     Args:
-        folder: has the file, if the program has written one.
-        output: the end of the program's standard output.
-        pattern: its last match is the result; without one the last line that is not empty.
+        folder: where the program may have written the file.
+        output: the last part of the program's standard output.
+        pattern: its last match is the result; without a pattern, the last nonempty line is.
 
     Raises:
-        NoResult: there is none, or it is neither a number nor JSON of a result.
-        NotFinite: a number of it is infinite or NaN.
+        NoResult: there is no result, or it is neither a number nor a JSON object with the fields of a result.
+        NotFinite: a number in the result is infinite or NaN.
     """
     file = folder / RESULT_FILE
     try:
@@ -122,10 +122,10 @@ def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result
 
 
 def report(line: str) -> tuple[int, float] | None:
-    """The step and the value that a line of the file of reports has; None for a line that has neither.
+    """Return the step and the value in a line of the file of reports; None for an empty line.
 
     Raises:
-        NoResult: it is neither ``STEP VALUE`` nor JSON such as ``{"step": 3, "value": 0.5}``.
+        NoResult: the line is neither ``STEP VALUE`` nor JSON such as ``{"step": 3, "value": 0.5}``.
         NotFinite: the value is infinite or NaN.
     """
     words = line.split()
@@ -151,7 +151,7 @@ def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) 
         return found[0][0]
     if name is not None and name in parameters:
         return as_text(parameters[name])
-    what = "a single brace" if name is None else f"{found[0]}, which is no parameter"
+    what = "a single brace" if name is None else f"{found[0]}, which is not a parameter"
     raise WrongPlaceholder(
         f"the argument {argument!r} has {what}; the parameters are {', '.join(parameters)}. "
         "Write {{ and }} for literal braces"

@@ -1,4 +1,4 @@
-"""Refusals of the server in terms of commands: options in place of fields, and commands as remedies."""
+"""Server errors reworded for the command line: options in place of fields, and commands as remedies."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
 
 MOST_FAULTS = 10
-"""Faults that are printed; ``--json`` prints all that the server lists."""
+"""The most faults that are printed; ``--json`` prints all."""
 
 REMEDIES = {
-    "unauthorized": "Give a good token: --token or ADABKB_TOKEN. An administrator makes one: adabkb token create",
-    "forbidden": "Use a token that may, or ask the owner: adabkb access share STUDY USER --right work",
-    "deletion_not_found": "See which can be restored: adabkb trash list",
+    "unauthorized": "Give a valid token: --token or ADABKB_TOKEN. An administrator creates one: adabkb token create",
+    "forbidden": "Use a token with this right, or ask the owner: adabkb access share STUDY USER --right work",
+    "deletion_not_found": "List studies that can be restored: adabkb trash list",
     "study_not_found": WHICH_STUDIES,
-    "trial_not_found": "See which there are: adabkb trial list STUDY",
-    "observation_not_found": "See which there are: adabkb result list STUDY",
-    "study_exists": "Give another id, or change what may be changed: adabkb study update STUDY",
-    "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Hand out a failed trial "
-    "again: adabkb trial retry STUDY TRIAL",
-    "report_conflict": "Reports cannot be corrected. Let the trial begin again: adabkb trial release STUDY TRIAL",
-    "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb result exclude STUDY OBSERVATION",
-    "lease_lost": "Stop working on it, and ask for another: adabkb trial suggest STUDY",
+    "trial_not_found": "List them: adabkb trial list STUDY",
+    "observation_not_found": "List them: adabkb result list STUDY",
+    "study_exists": "Give another id, or change the settings of the existing study: adabkb study update STUDY",
+    "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Retry a failed trial: "
+    "adabkb trial retry STUDY TRIAL",
+    "report_conflict": "Reports cannot be corrected. Restart the trial: adabkb trial release STUDY TRIAL",
+    "trial_finished": "The trial needs no more work. Exclude a wrong result: adabkb result exclude STUDY OBSERVATION",
+    "lease_lost": "Stop evaluating it, and ask for another trial: adabkb trial suggest STUDY",
     "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at a point of your own "
-    "costs none: adabkb result add STUDY VALUE NAME=VALUE...",
+    "does not "
+    "count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
 }
-"""By code. STUDY stands for the id."""
+"""Remedies by error code. STUDY stands for the id."""
 
 NO_TRIAL = {
-    "budget": "all trials of its budget are handed out; raise it: adabkb study update STUDY --budget NUMBER",
-    "converged": "it has converged; go by its result: adabkb study recommendation STUDY",
-    "exhausted": "all points of its space are handed out; go by its result: adabkb study recommendation STUDY",
-    "failures": "it was paused because its trials failed one after the other (failure_limit). See why: adabkb trial "
+    "budget": "all trials of its budget have been issued; raise the budget: adabkb study update STUDY --budget NUMBER",
+    "converged": "it has converged; see its result: adabkb study recommendation STUDY",
+    "exhausted": "all points of its space have been issued; see its result: adabkb study recommendation STUDY",
+    "failures": "it was paused because too many trials in a row failed (failure_limit). See why: adabkb trial "
     "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",
-    "fixed_exhausted": "all points with the values of --fixed and --context are handed out; fix fewer, or other values",
-    "gain_unlikely": "going on will probably gain little; let it go on: "
+    "fixed_exhausted": "all points with the values of --fixed and --context have been issued; fix fewer parameters, "
+    "or other values",
+    "gain_unlikely": "further trials will probably gain little; to continue: "
     "adabkb study update STUDY --gap-share-below none",
-    "no_gain": "its last results were no better; let it go on: adabkb study update STUDY --no-gain-for none",
-    "paused": "somebody has paused it; let it go on: adabkb study resume STUDY",
-    "pending_limit": "as many trials as its pending_limit allows have no result; tell one: "
+    "no_gain": "its last results were no better; to continue: adabkb study update STUDY --no-gain-for none",
+    "paused": "a user paused it; to continue: adabkb study resume STUDY",
+    "pending_limit": "the number of trials without a result is at its pending_limit; report a result: "
     "adabkb result observe STUDY TRIAL VALUE",
 }
-"""Why a study hands out no trial, and what to do, by reason."""
+"""Why a study issues no trial, with the remedy, by reason."""
 
 _OTHERWISE = {"tags": "tag", "parameter": "parameters"}
-"""Fields of the API and the parameters of commands that give them, where the names differ."""
+"""Fields of the API to the parameters of commands, where the names differ."""
 
 
 def option_names(command: Callable[..., Any]) -> dict[str, str]:
-    """How a user writes each parameter of a command: ``--lease-seconds``, or its name if it is an argument."""
+    """Return how a user writes each parameter of a command: ``--lease-seconds``, or the name of an argument."""
     return {
         name: f"--{name.replace('_', '-')}"
         if any(isinstance(each, OptionInfo) for each in get_args(parameter.annotation))
@@ -64,13 +66,13 @@ def option_names(command: Callable[..., Any]) -> dict[str, str]:
 
 
 def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, lines: Sequence[int] = ()) -> NoReturn:
-    """End the command with a refusal.
+    """End the command with an error of the server.
 
     Args:
-        error: the refusal.
-        names: of the command's options, see ``option_names``.
+        error: the server's error.
+        names: the names of the command's options, see ``option_names``.
         study: the id, for remedies.
-        lines: numbers of the lines that the items of a batch came from.
+        lines: the line numbers of the items of a batch.
     """
     told = [f"{_named(fault['pointer'], names, lines)}: {fault['detail']}" for fault in error.problem.get("errors", ())]
     if not told:
@@ -79,13 +81,13 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
         fail(f"{told[0]} [{error.code}]", error.problem)
     unlisted = [f"and {len(told) - MOST_FAULTS} more"] if len(told) > MOST_FAULTS else []
     listed = "".join(f"\n  {line}" for line in [*told[:MOST_FAULTS], *unlisted])
-    fail(f"the server does not accept this [{error.code}]:{listed}", error.problem)
+    fail(f"the server refused the request [{error.code}]:{listed}", error.problem)
 
 
 def no_trial(study: str, reason: str | None, state: str | None = None) -> str:
-    """Why a study hands out no trial, and what to do."""
+    """Return why a study issues no trial, with the remedy."""
     standing = "" if state is None else f" (the study is {state})"
-    return "; ".join([f"no trial is handed out: {reason}{standing}", *_remedy(NO_TRIAL, reason, study)])
+    return "; ".join([f"no trial is issued: {reason}{standing}", *_remedy(NO_TRIAL, reason, study)])
 
 
 def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) -> list[str]:
@@ -94,7 +96,7 @@ def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) ->
 
 
 def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int]) -> str:
-    """The target of a pointer, as the user wrote it; the pointer itself for a field of a user's file."""
+    """Return the target of a pointer as the user wrote it; the pointer itself for a field of a user's file."""
     first, *rest = steps_of(pointer)
     if first == "parameters" and first in names and rest:
         return rest[0]

@@ -1,4 +1,4 @@
-"""``adabkb data replay``: of the commands that work on the database, the one that needs the engine."""
+"""``adabkb data replay``: the only command on the database that needs the engine."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ from adabkb_service.storage import migration
 def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Rebuild the model of a study from its log.
 
-    It also decides on every suggestion again, and compares the two.
+    It also computes every suggestion again and compares it with the stored one.
     """
     chosen = settings(database=database)
-    # As many threads as the server uses: with another number, sums differ in their last digits.
+    # Use the server's number of threads: with another number, sums differ in their last digits.
     with opened(chosen.database, existing=True) as found, threadpool_limits(chosen.blas_threads):
         migration.require(found)
         done = replay_study(Service(found), study)
     outcome = "they differed before" if done.changed else "they were the same before"
     lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
     if done.changed:
-        lines.append("Restart the servers that run on this database: they may remember what was wrong.")
+        lines.append("Restart the servers that run on this database: they may still hold the wrong model.")
     if done.diverged:
         trials = ", ".join(map(str, done.diverged))
-        lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")
+        lines.append(f"Of {done.suggestions} suggestions, those of these trials now differ: {trials}.")
     else:
-        lines.append(f"All {done.suggestions} suggestions come out the same, bit for bit.")
+        lines.append(f"All {done.suggestions} suggestions are bit-identical.")
     if done.libraries:
         before = ", ".join(f"{name} {version}" for name, version in done.libraries.items())
         here = ", ".join(f"{name} {libraries()[name]}" for name in done.libraries)
-        lines.append(f"The stored model was computed with {before}; here it is {here}. Others may round otherwise.")
+        lines.append(
+            f"The stored model was computed with {before}; this installation has {here}. Rounding may differ between "
+            f"them."
+        )
     show(asdict(done), "\n".join(lines), as_json=as_json)
     if done.diverged:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Commands about what is known: observations, predictions, the model and the log."""
+"""Commands about observations, predictions, the model and the log."""
 
 from __future__ import annotations
 
@@ -19,20 +19,24 @@ from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues,
 DATA = "data:"
 REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE.",
-    "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",
-    "nothing_certain": "No evaluated point has the required probability to keep all outcome constraints; the one by "
-    "the model is the likeliest.",
+    "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
+    "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
+    "model's "
+    "point is the likeliest.",
     "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
     "model_busy": "The model did not answer in time; ask again for its point.",
-    "model_failed": "The model has failed, so it has no point; adabkb study show says why.",
+    "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study show gives the "
+    "reason.",
 }
 COMPLETED = "completed"
-"""The kind of the event that ends a study."""
+"""The event that ends a study."""
 FeasibleProbability = Annotated[
     float | None,
-    typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
+    typer.Option(
+        help="required probability that the point satisfies the outcome constraints (default: 0.95)", show_default=False
+    ),
 ]
-Reason = Annotated[str | None, typer.Option(help="why, for the log", show_default=False)]
+Reason = Annotated[str | None, typer.Option(help="reason, for the log", show_default=False)]
 
 
 def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
@@ -46,9 +50,12 @@ def correct(
     study: StudyId,
     observation: Observation,
     value: Annotated[
-        float | None, typer.Argument(help="the right value; none if there are several objectives", show_default=False)
+        float | None,
+        typer.Argument(help="the correct value; omit it if there are several objectives", show_default=False),
     ] = None,
-    std_error: Annotated[float | None, typer.Option(help="its standard error", show_default=False)] = None,
+    std_error: Annotated[
+        float | None, typer.Option(help="standard error of the correct value", show_default=False)
+    ] = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
     reason: Reason = None,
@@ -56,7 +63,7 @@ def correct(
 ) -> None:
     """Replace the value and the metrics of a result.
 
-    The model is rebuilt; the log keeps both values and the reason.
+    The server rebuilds the model. The log keeps both values and the reason.
 
     \b
     adabkb result correct svm 12 0.93 --reason "typing error"
@@ -90,9 +97,9 @@ def recommendation(
     context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the best point by the model and by results.
+    """Show the best point of the model and of the results.
 
-    Of several objectives, it shows the front by the model.
+    With several objectives, it shows the model's Pareto front.
 
     \b
     adabkb study recommendation gluing --context humidity=0.4
@@ -110,12 +117,12 @@ def recommendation(
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     lines += map(_on_front, found.get("front") or [])
     if gap is not None:
-        lines.append(f"gap: going on will probably gain less than {gap:.6g}")
-    show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
+        lines.append(f"gap: further trials will probably gain less than {gap:.6g}")
+    show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
 
 
 def _change(change: dict[str, Any]) -> str:
-    """A change of the recommended point from the baseline, and its gain."""
+    """Describe a change of the recommended point from the baseline, and its gain."""
     name, gain = change["parameter"], f"{change['gain']:.3g}"
     return f"changes {point({name: change['value']})} from {point({name: change['baseline']})}: gains {gain}"
 
@@ -128,7 +135,7 @@ def front(
 ) -> None:
     """Show the Pareto front of several objectives.
 
-    It has the front by results and by the model, and its hypervolume.
+    It shows the front of the results, the front of the model, and the hypervolume.
 
     \b
     adabkb study front forest
@@ -139,7 +146,7 @@ def front(
     if found["hypervolume"] is not None:
         references = point({each["metric"]: each["reference"] for each in found["objectives"]})
         lines.append(f"hypervolume: {found['hypervolume']:.6g}, up to {references}")
-    show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
+    show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
 
 
 def predict(
@@ -155,7 +162,7 @@ def predict(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show what the model predicts at one point or several.
+    """Show the model's predictions at one point or several.
 
     \b
     adabkb model predict svm '{"C": 1, "gamma": 0.1}' '{"C": 10, "gamma": 0.1}'
@@ -177,12 +184,12 @@ def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the cells of the partition tree, oldest first."""
+    """List the cells of the partition, oldest first."""
     _listing(server, study, "tree", as_json=as_json)
 
 
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the points that the sketch is built on."""
+    """List the inducing points of the model."""
     _listing(server, study, "dictionary", as_json=as_json)
 
 
@@ -195,13 +202,13 @@ def events(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 def watch(
     server: Server,
     study: StudyId,
-    all_events: Annotated[bool, typer.Option("--all", help="begin with the first event of the log")] = False,
+    all_events: Annotated[bool, typer.Option("--all", help="start with the first event of the log")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happens to a study as it happens.
+    """Show the events of a study as they happen.
 
-    It ends when the study is complete or deleted, or by Ctrl-C. It begins with the state of the study; --all begins
-    with its first event. It waits for a server that is restarted. With --json, each event is a line of JSON.
+    The command ends when the study is complete or deleted, or when you press Ctrl-C. It prints the current state
+    first; with --all, all past events. It waits while the server restarts. With --json, each event is a JSON line.
     """
     found = server.get(path(study))
     if not as_json:
@@ -218,7 +225,7 @@ def watch(
 
 
 def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
-    """The events after a number, as they come, until the server ends the stream or the connection breaks."""
+    """Yield the events after a number as they arrive, until the server ends the stream or the connection breaks."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with suppress(ConnectionFailed):
         for line in server.lines(path(study, "/events"), headers):
@@ -246,7 +253,7 @@ def _observation(row: dict[str, Any]) -> str:
 
 
 def _expected(prediction: dict[str, Any]) -> str:
-    """A prediction, with those of metrics."""
+    """Describe a prediction, with those of the metrics."""
     text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
     if not prediction.get("metrics"):
         return text
@@ -256,7 +263,7 @@ def _expected(prediction: dict[str, Any]) -> str:
 
 
 def _on_front(estimate: dict[str, Any]) -> str:
-    """A point of the front by the model."""
+    """Describe a point of the model's front."""
     found = f"by the model: {_expected(estimate)} at {point(estimate['parameters'])}"
     return f"{found}, on the front with probability {estimate['probability']:.3g}"
 

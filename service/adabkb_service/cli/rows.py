@@ -1,4 +1,4 @@
-"""Trials, results and studies as rows of a table for people."""
+"""Trials, results and studies as rows of a text table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def trials(found: Iterable[Row]) -> list[Row]:
 
 
 def results(found: Iterable[Row]) -> list[Row]:
-    """Return results: the trial that each is of, its numbers and parameters."""
+    """Return results: the trial, numbers and parameters of each."""
     return [
         {
             "seq": each["seq"],
@@ -53,7 +53,7 @@ def results(found: Iterable[Row]) -> list[Row]:
 
 
 def studies(found: Iterable[Row]) -> list[Row]:
-    """Return studies: their state, how far they are, and their best result."""
+    """Return studies: their state, progress and best result."""
     return [
         {
             "study": each["id"],
@@ -75,7 +75,7 @@ def _of_budget(study: Row) -> str:
 
 
 def _shown(parameters: Row) -> dict[str, Any]:
-    """The values of a point; None is one of them, where an inactive parameter has no value."""
+    """Return the values of a point. None is a value; an inactive parameter has none."""
     return {name: "null" if value is None else value for name, value in parameters.items()}
 
 

@@ -43,34 +43,40 @@ def run(
     study: StudyId,
     program: Annotated[
         list[str],
-        typer.Argument(help="after --: the program and its arguments, {name} for a parameter", show_default=False),
+        typer.Argument(
+            help="after --: the program and its arguments, with {name} for a parameter's value", show_default=False
+        ),
     ],
     n_trials: Annotated[
-        int | None, typer.Option(min=1, help="trials to evaluate, at most; else until the study is complete")
+        int | None,
+        typer.Option(min=1, help="maximum number of trials to evaluate (default: until the study is complete)"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="programs that run at once")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="number of programs to run in parallel")] = 1,
     gpus: Annotated[
         str | None,
-        typer.Option(help="devices of CUDA, such as 0,1: each program sees one of them, by CUDA_VISIBLE_DEVICES"),
+        typer.Option(help="CUDA devices, such as 0,1; each program gets one of them in CUDA_VISIBLE_DEVICES"),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds for one trial, which then fails")
+        float | None, typer.Option(min=POSITIVE_SECONDS, help="time limit of a trial in seconds; the trial then fails")
     ] = None,
     grace: Annotated[
-        float, typer.Option(min=0, help="seconds that a program has to end when it is told to, before it is killed")
+        float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL when a program must end")
     ] = 10.0,
     pattern: Annotated[
         str | None,
-        typer.Option(help="regular expression with one group, the result; its last match on standard output counts"),
+        typer.Option(
+            help="regular expression whose only group is the result; its last match on standard output counts"
+        ),
     ] = None,
     logs: Annotated[
         Path | None, typer.Option(help="folder for a log of each trial, instead of standard error", file_okay=False)
     ] = None,
-    max_failures: Annotated[int, typer.Option(min=1, help="stop after so many failures in a row")] = 5,
+    max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures in a row")] = 5,
     lease_seconds: Annotated[
         float,
         typer.Option(
-            min=POSITIVE_SECONDS, help="if this command is killed, its trials are handed out again after this time"
+            min=POSITIVE_SECONDS,
+            help="seconds after which the server issues the trials again if this command is killed",
         ),
     ] = LEASE_SECONDS,
     fixed: FixedParameters = None,
@@ -83,19 +89,19 @@ def run(
 ) -> None:
     """Evaluate the trials of a study with a program.
 
-    It ends when the study is complete.
+    The command ends when the study is complete.
 
     \b
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
 
-    The program finds its parameters in its arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
-    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it writes one:
-    a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 is a result, 75 gives the trial back, and any other
-    code fails it with the last lines of standard error as the reason. Output that is no result ends the command at its
-    first trial, which is given back. If every trial has failed, the command exits with code 1. Ctrl-C and SIGTERM go to
-    the program too, and its trial is given back. A program that appends a line STEP VALUE to the file $ADABKB_REPORTS
-    after each step reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit
-    code and its result do not matter then.
+    The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
+    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it exists:
+    a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, and any other
+    code fails it, with the last lines of standard error as the reason. If the output of the first trial is not a
+    result, the command releases it and ends. If every trial has failed, it exits with code 1. Ctrl-C and SIGTERM stop
+    the program too and release its trial. A program reports intermediate values by appending lines STEP VALUE to
+    the file $ADABKB_REPORTS. If the server stops its trial, the program gets SIGTERM, then SIGKILL after --grace; its
+    exit code and result are then ignored.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
@@ -144,26 +150,26 @@ def _client(url: str, token: str | None, server: LocalServer | None, retry_for: 
 
 @contextmanager
 def _explained(study: str, max_failures: int) -> Iterator[None]:
-    """End the command with a sentence for what can end a run before its time."""
+    """End the command with an error message if the run ends early."""
     try:
         yield
     except WrongPlaceholder as mistake:
         fail(str(mistake))
     except ProgramFailed as error:
         fail(
-            f"stopped by {max_failures} failures in a row, this is the last: {error}\n"
-            f"Remove the cause, then have the failed trials handed out again: adabkb trial retry {study} --failed"
+            f"stopped after {max_failures} failures in a row; the last one: {error}\n"
+            f"Remove the cause, then retry the failed trials: adabkb trial retry {study} --failed"
         )
     except NoTrialAvailable as none:
         fail(no_trial(study, none.reason))
     except Stopped as stopped:
         if isinstance(stopped.code, str):
-            fail(f"{stopped.code}. The trial is given back.")
+            fail(f"{stopped.code}. The trial is released.")
         raise
 
 
 def _devices(gpus: str | None) -> list[str]:
-    """The devices, each with as many programs as others."""
+    """Return the devices, which get equal numbers of programs."""
     found = [] if gpus is None else [each.strip() for each in gpus.split(",")]
     if not all(found):
         fail(f"--gpus {gpus!r} has an empty name; give devices with commas between them, such as 0,1")
@@ -176,11 +182,9 @@ def _compiled(pattern: str | None) -> re.Pattern[str] | None:
     try:
         expression = re.compile(pattern, re.MULTILINE)
     except re.error as error:
-        fail(f"--pattern {pattern!r} is no regular expression: {error}")
+        fail(f"--pattern {pattern!r} is not a regular expression: {error}")
     if expression.groups != 1:
-        fail(
-            f"--pattern {pattern!r} has {expression.groups} groups; put the result, and nothing else, into parentheses"
-        )
+        fail(f"--pattern {pattern!r} has {expression.groups} groups; put only the result in parentheses")
     return expression
 
 
@@ -192,8 +196,8 @@ def _make_folder(logs: Path) -> None:
 
 
 def _summary(study: str, report: RunReport) -> str:
-    is_complete = report.reason in StudyComplete.explanations  # or else this command has had its trials
-    end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} goes on"
+    is_complete = report.reason in StudyComplete.explanations  # otherwise the command has evaluated its trials
+    end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} is not complete"
     stopped = f", {report.stopped} were stopped" if report.stopped else ""
     line = f"{end}; this command completed {report.completed} trials, {report.failed} failed{stopped}."
     best = report.recommendation.observed
@@ -201,10 +205,10 @@ def _summary(study: str, report: RunReport) -> str:
 
 
 class _Line(logging.Formatter):
-    """A message, and what an error says, without the traceback."""
+    """Formats a message with the text of an error, without the traceback."""
 
     def formatException(self, ei: object) -> str:  # noqa: N802 (logging calls it so)
-        """Return what the error says."""
+        """Return the error's text."""
         return str(ei[1]) if isinstance(ei, tuple) else ""
 
 

@@ -26,16 +26,16 @@ from adabkb_service.storage.database import Database
 from adabkb_service.telemetry import logs
 
 GRACE_SECONDS = 30
-"""How long a server that stops waits for the requests under way. Every request takes less."""
+"""How long a stopping server waits for active requests. Every request takes less."""
 
 SWITCH_SECONDS = 0.001
-"""How long one thread may keep the interpreter from the event loop."""
+"""How long one thread may block the event loop."""
 OTHER_FILES = 100
-"""Open at most, beside connections of clients and to the database."""
+"""The most open files besides connections of clients and to the database."""
 
 
 class Server(uvicorn.Server):
-    """A server that prints its address once it listens, and ends event streams when it stops.
+    """A server that prints its address once it listens and ends event streams when it stops.
 
     Args:
         config: uvicorn's.
@@ -66,7 +66,7 @@ class Server(uvicorn.Server):
     def _stop_unused(self, file: Path) -> None:
         import fcntl  # noqa: PLC0415 (not on Windows)
 
-        # Never closed: whoever wants to use the server from now on waits until this process has ended.
+        # Never closed: a client that wants to use the server from now on waits until this process has ended.
         fcntl.flock(os.open(file, os.O_RDWR), fcntl.LOCK_EX)
         self._stopping.set()
         self.should_exit = True
@@ -74,16 +74,17 @@ class Server(uvicorn.Server):
 
 def serve(
     host: Annotated[str | None, typer.Option(help="address to listen on", show_default="127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(help="port; 0 takes a free one", show_default="8000")] = None,
+    port: Annotated[int | None, typer.Option(help="port; 0 picks a free one", show_default="8000")] = None,
     database: DatabaseUrl = None,
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="disable authentication, also where others reach the server")
+        bool | None,
+        typer.Option("--insecure", help="disable authentication, even if other machines can reach the server"),
     ] = None,
     while_used: Annotated[
         Path | None,
         typer.Option(
-            help="stop once no other process has a lock (flock) on this file, as Client.local wants it",
+            help="stop once no other process has a lock (flock) on this file; used by Client.local",
             show_default=False,
             exists=True,
             dir_okay=False,
@@ -92,13 +93,15 @@ def serve(
 ) -> None:
     """Run a server.
 
-    It creates the schema in an empty database, and prints its address when it is ready.
+    It creates the schema in an empty database and prints its address when it is ready.
     """
     found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
     logs.configure(found.log_format, access=found.access_log)
     sys.setswitchinterval(SWITCH_SECONDS)
     _allow_files(found.connections + found.database_connections + OTHER_FILES)
-    with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
+    with closing(
+        _listener(found)
+    ) as listener:  # before the database is created: a server that cannot listen must not leave one
         with opened(found.database) as prepared:
             migration.prepare(prepared)
             _check_guarded(found, prepared)
@@ -120,7 +123,7 @@ def serve(
 
 
 def keep_imported() -> None:
-    """Let the garbage collector not look through what is imported by now, which stays, during a request."""
+    """Exempt the imported objects from garbage collection, so that requests do not pay for it."""
     gc.collect()
     gc.freeze()
 
@@ -132,7 +135,7 @@ def _listener(settings: Settings) -> socket.socket:
     except OSError as error:
         port_is_the_trouble = error.errno in (errno.EADDRINUSE, errno.EACCES)
         remedy = "try --port 0" if port_is_the_trouble else "give an address of this machine, such as --host 127.0.0.1"
-        cause = (error.strerror or str(error)).partition(" (while")[0]  # Python repeats the address there
+        cause = (error.strerror or str(error)).partition(" (while")[0]  # Python repeats the address in strerror
         fail(f"cannot listen on {settings.host} port {settings.port}: {cause}; {remedy}")
 
 
@@ -140,19 +143,22 @@ def _check_guarded(settings: Settings, database: Database) -> None:
     """Refuse to serve other machines without tokens, unless ``--insecure`` is given."""
     if settings.insecure:
         typer.echo(
-            f"warning: this server asks for no tokens: whoever reaches {settings.host} may read, change and delete "
+            f"warning: this server needs no tokens: anyone who reaches {settings.host} can read, change and delete "
             "everything (--insecure)",
             err=True,
         )
     elif not settings.is_loopback:
         with database.reading() as connection:
             if not tokens.any_exist(connection):
-                others, alone = f"others than this machine reach {settings.host}", "--host 127.0.0.1"
+                others, alone = f"other machines can reach {settings.host}", "--host 127.0.0.1"
                 if settings.proxies:
-                    others, alone = "others reach the server by its proxies", f"{alone}, without the setting proxies"
+                    others, alone = (
+                        "other machines can reach the server through its proxies",
+                        f"{alone}, without the setting proxies",
+                    )
                 fail(
-                    f"{others}, and the database has no tokens to know them by. "
-                    "Make the first one: adabkb token create admin --scope admin (with the same --database or "
+                    f"{others}, and the database has no tokens to authenticate users. "
+                    "Create the first one: adabkb token create admin --scope admin (with the same --database or "
                     f"ADABKB_DATABASE). Or serve this machine alone: {alone}. Or let everybody do everything: "
                     "--insecure"
                 )

@@ -1,4 +1,4 @@
-"""Commands about whose a study is, and with whom it is shared."""
+"""Commands about the owner of a study and the users it is shared with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_d
 
 
 def show_access(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show whose a study is, and with whom it is shared."""
+    """Show the owner of a study and the users it is shared with."""
     found = server.get(path(study, "/access"))
     show(found, _told(study, found), as_json=as_json)
 
@@ -27,7 +27,8 @@ def share(
     study: StudyId,
     user: User,
     right: Annotated[
-        Literal["read", "work"], typer.Option(help="work: also ask for trials, report results and change the study")
+        Literal["read", "work"],
+        typer.Option(help="read, or work: also ask for trials, report results and change the study"),
     ] = "read",
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +56,7 @@ def give(
 ) -> None:
     """Give a study to another owner.
 
-    The new owner may do everything with it, the former one nothing.
+    The new owner has full access. The former owner loses access.
     """
     _change(server, study, {"owner": owner}, as_json=as_json)
 
@@ -63,18 +64,18 @@ def give(
 def link(
     server: Server,
     study: StudyId,
-    days: Annotated[float | None, typer.Option(min=0, help="for which it is good; for good if not given")] = None,
+    days: Annotated[float | None, typer.Option(min=0, help="days until it expires (default: never)")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token that reads this one study.
+    """Create a token that can only read this study.
 
-    It is printed this once. Anybody who has it reads the study.
+    It is shown only once. Anyone who has it can read the study.
     """
     until = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat()
     made = server.post(path(study, "/links"), {} if until is None else {"expires_at": until})
     text = (
-        f"Whoever has this token reads study {study}: ADABKB_TOKEN={made['token']} adabkb study show {study}\n"
-        f"To take it back: adabkb access unlink {study} {made['id']}"
+        f"Anyone with this token can read study {study}: ADABKB_TOKEN={made['token']} adabkb study show {study}\n"
+        f"To revoke it: adabkb access unlink {study} {made['id']}"
     )
     show(made, text, as_json=as_json)
 
@@ -89,7 +90,7 @@ def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 def unlink(
     server: Server,
     study: StudyId,
-    link: Annotated[str, typer.Argument(help="its id, see adabkb access links", show_default=False), LINK],
+    link: Annotated[str, typer.Argument(help="the link's id (adabkb access links)", show_default=False), LINK],
     as_json: AsJson = False,
 ) -> None:
     """Revoke a link."""
@@ -108,7 +109,7 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
             text += f"\n{name}: {'' if used is None else f'{used:,g} of '}{quota:,g}"
     show(
         found,
-        text if found["user"] else "This server asks for no tokens: everybody may do everything.",
+        text if found["user"] else "This server needs no tokens: everybody may do everything.",
         as_json=as_json,
     )
 
@@ -119,7 +120,7 @@ def _change(server: Server, study: str, changes: dict[str, Any], *, as_json: boo
 
 
 def _told(study: str, access: dict[str, Any]) -> str:
-    owner = f"belongs to {access['owner']}" if access["owner"] else "belongs to nobody: only administrators see it"
+    owner = f"belongs to {access['owner']}" if access["owner"] else "has no owner: only administrators see it"
     verbs = {"read": "may read it", "work": "may work on it"}
     shares = [f"{_named(user)} {verbs[right]}" for user, right in access["shared_with"].items()]
     return f"Study {study} {'; '.join([owner, *shares])}."

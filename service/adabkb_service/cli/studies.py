@@ -24,12 +24,14 @@ PARAMETER = 'such as \'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, 
 def create_study(
     server: Server,
     definition: Annotated[
-        Path, typer.Argument(help="JSON file with the definition, - for stdin", allow_dash=True, show_default=False)
+        Path, typer.Argument(help="JSON file with the definition; - for stdin", allow_dash=True, show_default=False)
     ],
     transfer_from: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="STUDY", help="an older study whose results it begins from; may be repeated", show_default=False
+            metavar="STUDY",
+            help="an older study whose results the model also uses; may be repeated",
+            show_default=False,
         ),
         STUDY,
     ] = None,
@@ -39,8 +41,8 @@ def create_study(
 ) -> None:
     """Create a study from its definition.
 
-    The definition is the body of POST /v1/studies. --descriptors takes the choices of a parameter, and numbers that
-    describe them, from a table; --catalogue takes the rows of a table as the values of a parameter.
+    The definition is the body of POST /v1/studies. --descriptors reads the choices of a parameter, and numbers that
+    describe them, from a table; --catalogue makes the rows of a table the values of a parameter.
 
     echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
     0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
@@ -52,7 +54,7 @@ def create_study(
     except OSError as error:
         fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
     except ValueError as error:
-        fail(f"cannot read the definition from {source}, which is no JSON ({error}); see adabkb study create --help")
+        fail(f"cannot read the definition from {source}, which is not JSON ({error}); see adabkb study create --help")
     if transfer_from is not None and isinstance(body, dict):
         body["transfer_from"] = transfer_from
     if descriptors is not None and isinstance(body, dict):
@@ -72,12 +74,12 @@ def list_studies(server: Server, as_json: AsJson = False) -> None:
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Show the state, the counts and the best result of a study.
 
-    It also says what going on will probably gain.
+    It also shows how much further trials will probably gain.
     """
     found = server.get(path(study))
     lines = [summary(found)]
     if found["gap"] is not None:
-        lines.append(f"going on will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
+        lines.append(f"further trials will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
@@ -87,7 +89,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def _mixture(mixture: dict[str, Any]) -> str:
-    """A mixture in words."""
+    """Describe a mixture."""
     most, least = mixture.get("at_most"), mixture.get("least")
     many = "" if most is None else f", at most {most} above 0"
     few = f", each 0 or at least {least:.10g}" if least else ""
@@ -111,17 +113,25 @@ def _limit(what: str) -> Any:
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("trials, at most")] = None,
+    budget: Annotated[str | None, _limit("maximum number of trials")] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
-    lease_seconds: Annotated[float | None, typer.Option(help="length of a lease", show_default=False)] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(help="leases of a trial before it fails", show_default=False)
+    lease_seconds: Annotated[
+        float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
     ] = None,
-    max_runtime_seconds: Annotated[str | None, _limit("seconds for an attempt, at most")] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(help="number of leases after which a trial fails", show_default=False)
+    ] = None,
+    max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[str | None, _limit("trials without a result at once, at most")] = None,
-    no_gain_for: Annotated[str | None, _limit("results in a row without a better one that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("gap that ends the study, as a share of the results' range")] = None,
+    pending_limit: Annotated[
+        str | None, _limit("maximum number of pending trials, that is, trials without a result")
+    ] = None,
+    no_gain_for: Annotated[
+        str | None, _limit("number of results without an improvement after which the study ends")
+    ] = None,
+    gap_share_below: Annotated[
+        str | None, _limit("gap at which the study ends, as a share of the results' range")
+    ] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
@@ -130,7 +140,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="NAME=JSON",
-            help="label, unit, digits, low and high of value (the objective) or of a metric; replaces those of all; "
+            help="label, unit, digits, low and high of value (the objective) or a metric; replaces all quantities; "
             "may be repeated",
             show_default=False,
         ),
@@ -139,7 +149,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="JSON",
-            help="edits the space: replaces the parameter of its name, or is added; may be repeated",
+            help="parameter to add to the space, or to replace the one of the same name; may be repeated",
             show_default=False,
         ),
     ] = None,
@@ -147,7 +157,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="the value that a parameter which is added had in the trials so far; may be repeated",
+            help="value of an added parameter in the existing trials; may be repeated",
             show_default=False,
         ),
     ] = None,
@@ -156,8 +166,8 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    "none" takes a limit away.
-    The rules to stop, --no-gain-for and --gap-share-below, are replaced together.
+    "none" removes a limit.
+    Giving one of the stopping rules --no-gain-for and --gap-share-below removes the other unless you give both.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
@@ -190,7 +200,7 @@ def update(
     if default is not None:
         changes["defaults"] = parse_point(default)
     if not changes:
-        fail("nothing is to be changed; give at least one option, such as --budget 100")
+        fail("there is nothing to change; give at least one option, such as --budget 100")
     _change(server, study, changes, as_json=as_json)
 
 
@@ -199,21 +209,21 @@ def export(
     study: StudyId,
     format: Annotated[
         Literal["jsonl", "csv", "xlsx", "curves"],
-        typer.Option(help="jsonl: everything; csv or xlsx: the trials and results; curves: reports, as CSV"),
+        typer.Option(help="jsonl: everything; csv or xlsx: trials and results; curves: intermediate values, as CSV"),
     ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export everything that a study holds, or tables of it. --json is --format jsonl."""
+    """Export a study with everything in it, or as tables. --json is short for --format jsonl."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
     if format == "xlsx":
         if output is None:
-            fail("an Excel file is no text for a terminal; give --output FILE.xlsx")
+            fail("an Excel file cannot be shown on a terminal; give --output FILE.xlsx")
         content = server.content(path(study, "/export"), format=format)
         _write(output, lambda file: file.write_bytes(content))
         return
-    is_for_excel = output is not None and format != "jsonl"  # a program that reads stdout takes no byte order mark
+    is_for_excel = output is not None and format != "jsonl"  # programs that read stdout do not expect a byte order mark
     text = server.text(path(study, "/export"), format=format, **({"bom": "true"} if is_for_excel else {}))
     if output is None:
         typer.echo(text, nl=False)
@@ -229,8 +239,8 @@ def export_report(
 ) -> None:
     """Write a report as Markdown, for a notebook.
 
-    It has the definition, the best point, all results with failures and reasons, who did what, and the hash of the log.
-    The page has the same with charts, to print or to save as PDF: http://SERVER/studies/STUDY/report.
+    It has the definition, the best point, all results, failures with reasons, who did what, and the hash of the log.
+    For the same report with charts, to print or save as PDF, open http://SERVER/studies/STUDY/report.
     """
     text = server.text(path(study, "/report"))
     told = json.dumps({"markdown": text}) + "\n" if as_json else text
@@ -250,7 +260,7 @@ def _write(output: Path, write: Callable[[Path], object]) -> None:
 def _parameter(text: str) -> dict[str, Any]:
     found = parse(text)
     if not isinstance(found, dict):
-        fail(f"--parameter {text!r} is no JSON object; give a parameter as a definition has it, {PARAMETER}")
+        fail(f"--parameter {text!r} is not a JSON object; give a parameter as in a definition, {PARAMETER}")
     return found
 
 

@@ -1,4 +1,5 @@
-"""``adabkb token`` and ``adabkb data audit``. They work on the database: who has it can always restore admin access."""
+"""``adabkb token`` and ``adabkb data audit``. They use the database: anyone with access to it can restore admin
+access."""
 
 from __future__ import annotations
 
@@ -24,28 +25,30 @@ from adabkb_service.storage.tokens import Scope
 
 PAGE = 1000
 DAYS = 36_500
-"""The most days for which a token may be valid."""
+"""The longest validity of a token in days."""
 NAMES = f"names are {', '.join(QuotasBody.model_fields)}"
 
 
 def create(
-    name: Annotated[str, typer.Argument(help="who or what is to use it, such as ann or ann-gpu-1", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="name of the user or program, such as ann or ann-gpu-1", show_default=False)
+    ],
     user: Annotated[
-        str | None, typer.Option(help="whose studies it is for; by default the name", show_default=False)
+        str | None, typer.Option(help="user whose studies it may access (default: the name)", show_default=False)
     ] = None,
     scope: Annotated[
-        Scope, typer.Option(help="work includes read, and admin includes both, for the studies of everybody")
+        Scope, typer.Option(help="work includes read; admin includes both, for the studies of all users")
     ] = "work",
     study: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ID|BEGINNING*", help="only for these studies; may be repeated; by default all", show_default=False
+            metavar="ID|BEGINNING*", help="only for these studies; may be repeated (default: all)", show_default=False
         ),
         STUDIES,
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option(min=0, max=DAYS, help="for which it is good; by default for good", show_default=False),
+        typer.Option(min=0, max=DAYS, help="days until it expires (default: never)", show_default=False),
     ] = None,
     quota: Annotated[
         list[str] | None, typer.Option(metavar="NAME=NUMBER", help=f"may be repeated; {NAMES}", show_default=False)
@@ -53,7 +56,7 @@ def create(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token, and print it this once. The first one closes the server to requests without a token.
+    """Create a token and show it once. After the first one, the server refuses requests without a token.
 
     \b
     adabkb token create admin --scope admin
@@ -123,13 +126,13 @@ def change_quotas(
 
 
 def show_audit(
-    last: Annotated[int, typer.Option(min=1, max=PAGE, help="entries to show")] = 100,
+    last: Annotated[int, typer.Option(min=1, max=PAGE, help="number of entries to show")] = 100,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List who did what, newest first.
 
-    The audit log has what was done to tokens, to whole studies and to their sharing, and who was refused.
+    The audit log records changes of tokens, of whole studies and of sharing, and refused requests.
     """
     with _service(database) as service:
         found = audit.page(service, 0, last)
@@ -145,7 +148,7 @@ def _service(database: str | None, *, existing: bool = True) -> Iterator[Service
 
 
 def _here() -> Caller:
-    """Whoever has the database may do everything."""
+    """Anyone with access to the database may do everything."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container's user may have no name
@@ -163,7 +166,7 @@ def _all(service: Service) -> Iterator[Token]:
 
 
 def _quotas(given: list[str]) -> QuotasBody:
-    """Quotas as they are given, such as trials=1000; default stands for that of the server."""
+    """Parse quotas such as trials=1000; ``default`` stands for the server's quota."""
     named = {name: number for name, _, number in (each.partition("=") for each in given)}
     try:
         return QuotasBody.model_validate({name: _number(number) for name, number in named.items()})
@@ -173,7 +176,7 @@ def _quotas(given: list[str]) -> QuotasBody:
 
 
 def _number(text: str) -> float | str | None:
-    """A number, None for the server's default, or otherwise the text, which is refused."""
+    """Return a number, None for the server's default, or the text, which is then refused."""
     try:
         return None if text == "default" else float(text)
     except ValueError:
@@ -181,7 +184,7 @@ def _number(text: str) -> float | str | None:
 
 
 def _told(token: Token) -> str:
-    """The token's own quotas."""
+    """Describe the token's own quotas."""
     return ", ".join(f"{name}={value:g}" for name, value in token.quotas.model_dump().items() if value is not None)
 
 

@@ -17,17 +17,17 @@ Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 def delete_study(
     server: Server,
     study: StudyId,
-    purge: Annotated[bool, typer.Option("--purge", help="for good, and not into the trash")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="delete permanently instead of moving to the trash")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, adabkb trash restore brings it back.
+    For 30 days, you can restore it with adabkb trash restore.
     """
-    _confirm(f"Delete study {study} with all its results{' for good' if purge else ''}?", yes=yes)
+    _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.delete(path(study), purge="true" if purge else None)
-    how = "" if purge else f" For 30 days it can be brought back: adabkb trash restore {study}"
+    how = "" if purge else f" For 30 days you can restore it: adabkb trash restore {study}"
     show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
 
 
@@ -54,13 +54,15 @@ def restore_study(
     deletion: Annotated[
         int | None,
         typer.Option(
-            metavar="<int>", help="which one of several, see adabkb trash list; the last if not given", parser=str
+            metavar="<int>",
+            help="number of the deletion if there are several (adabkb trash list; default: the last)",
+            parser=str,
         ),
         DELETION,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a deleted study. It goes on where it was."""
+    """Restore a deleted study. It continues where it was."""
     found = server.post(path(study, "/restore"), {} if deletion is None else {"deletion": deletion})
     show(found, summary(found), as_json=as_json)
 
@@ -68,13 +70,13 @@ def restore_study(
 def purge_study(
     server: Server,
     deletion: Annotated[
-        int, typer.Argument(help="its number, see adabkb trash list", show_default=False, parser=str), DELETION
+        int, typer.Argument(help="number of the deletion (adabkb trash list)", show_default=False, parser=str), DELETION
     ],
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a study in the trash for good."""
-    _confirm(f"Delete what has the number {deletion} in the trash for good?", yes=yes)
+    """Permanently delete a study in the trash."""
+    _confirm(f"Permanently delete number {deletion} in the trash?", yes=yes)
     server.delete(f"/trash/{deletion}")
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 
@@ -83,7 +85,7 @@ def _confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        fail(f"there is no terminal to ask on: {question} Pass --yes")
+        fail(f"there is no terminal to confirm this: {question} Pass --yes")
     typer.confirm(question, abort=True)
 
 

@@ -1,4 +1,4 @@
-"""Commands about trials: ask, tell, give back, queue, explain."""
+"""Commands about trials: suggest, report, release, queue, explain."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from adabkb_service.cli.values import (
     parse_result,
 )
 
-Attempt = Annotated[int | None, typer.Option(help="the attempt that is meant; the current one if not given")]
+Attempt = Annotated[int | None, typer.Option(help="number of the attempt (default: the current one)")]
 StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
 LeaseSeconds = Annotated[
-    float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
+    float | None, typer.Option(help="duration of the lease in seconds (default: the study's)", show_default=False)
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 
@@ -49,7 +49,7 @@ def suggest(
 ) -> None:
     """Ask for trials.
 
-    If there are none, it prints the reason and exits with code 1.
+    If the study issues none, the command prints the reason and exits with code 1.
 
     \b
     adabkb trial suggest svm --fixed kernel=rbf
@@ -97,13 +97,13 @@ def fail_trial(
     server: Server,
     study: StudyId,
     trial: TrialNumber,
-    reason: Annotated[str | None, typer.Argument(help="why, for the log", show_default=False)] = None,
+    reason: Annotated[str | None, typer.Argument(help="reason, for the log", show_default=False)] = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report that a trial cannot be evaluated.
+    """Report that the evaluation of a trial failed.
 
-    It is not issued again, unless it is retried.
+    The trial is not issued again unless you retry it.
 
     \b
     adabkb trial fail svm 7 "out of memory"
@@ -139,17 +139,17 @@ def observe_many(
     server: Server,
     study: StudyId,
     file: Annotated[
-        Path, typer.Argument(help="file with one result per line, - for stdin", allow_dash=True, show_default=False)
+        Path, typer.Argument(help="file with one result per line; - for stdin", allow_dash=True, show_default=False)
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="validate and report, but store nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Report many results, each a line of JSON.
 
-    One that is refused does not affect the others.
+    A refused result does not affect the others.
 
-    A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point that nobody suggested,
-    both with "std_error" if it is known. The exit code is 1 if any line was refused.
+    A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point of your own,
+    both with "std_error" if known. The exit code is 1 if any line was refused.
     """
     items = read_items(file)
     documents = list(items.values())
@@ -184,7 +184,7 @@ def repeat(
     server: Server,
     study: StudyId,
     trial: TrialNumber,
-    times: Annotated[int, typer.Option(help="how many trials to queue there")] = 1,
+    times: Annotated[int, typer.Option(help="number of trials to queue at this point")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Queue the point of a trial again, once or several times.
@@ -204,7 +204,7 @@ def repeat(
 def release(
     server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
 ) -> None:
-    """Give a trial back unevaluated. It is the next to be issued."""
+    """Release a trial without a result. It is issued next."""
     answer = server.post(path(study, f"/trials/{trial}/release"), body_of(attempt=attempt))
     show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
 
@@ -217,7 +217,7 @@ def heartbeat(
     lease_seconds: LeaseSeconds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Renew the lease of a trial that takes longer."""
+    """Renew the lease of a trial."""
     body = body_of(attempt=attempt, lease_seconds=lease_seconds)
     answer = server.post(path(study, f"/trials/{trial}/heartbeat"), body)
     show(answer, f"Trial {trial} is leased until {answer['trial']['leased_until']}.", as_json=as_json)
@@ -227,15 +227,15 @@ def retry(
     server: Server,
     study: StudyId,
     trials: Annotated[
-        list[int] | None, typer.Argument(help="numbers of trials", parser=str, show_default=False), TRIAL
+        list[int] | None, typer.Argument(help="numbers of the trials", parser=str, show_default=False), TRIAL
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="all trials that have failed")] = False,
-    reason: Annotated[str | None, typer.Option(help="what has changed, for the log", show_default=False)] = None,
+    reason: Annotated[str | None, typer.Option(help="reason of the retry, for the log", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let failed trials be issued again.
+    """Retry failed trials: the server issues them again.
 
-    A paused study also needs to be resumed.
+    If the study is paused, also resume it.
 
     \b
     adabkb trial retry svm 7 9
@@ -254,11 +254,12 @@ def annotate(
     study: StudyId,
     trial: TrialNumber,
     attributes: Annotated[
-        list[str], typer.Argument(metavar="NAME=VALUE...", help="a text or JSON; null removes one", show_default=False)
+        list[str],
+        typer.Argument(metavar="NAME=VALUE...", help="attribute, as text or JSON; null removes it", show_default=False),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Set attributes of a trial. They are your own; the model does not use them.
+    """Set attributes of a trial. The model ignores them.
 
     \b
     adabkb trial annotate svm 3 host=n1 fold=2
@@ -273,10 +274,10 @@ def annotate(
 def list_trials(
     server: Server,
     study: StudyId,
-    state: Annotated[State | None, typer.Option(help="only those in this state", show_default=False)] = None,
+    state: Annotated[State | None, typer.Option(help="only trials in this state", show_default=False)] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="only those that have it; may be repeated", show_default=False),
+        typer.Option(metavar="NAME=VALUE", help="only trials with this attribute; may be repeated", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -288,7 +289,7 @@ def list_trials(
 
 
 def _attribute(text: str) -> str:
-    """An attribute as the API takes it."""
+    """Return an attribute in the form of the API."""
     name, equals, value = text.partition("=")
     if not equals:
         fail(f"--attribute {text!r} has no value; give --attribute NAME=VALUE, such as host=n1")
@@ -296,7 +297,7 @@ def _attribute(text: str) -> str:
 
 
 def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
-    """Explain a trial: why this point, and what became of it."""
+    """Explain why a trial was suggested, and show its history."""
     answer = server.get(path(study, f"/trials/{trial}/why"))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
@@ -311,7 +312,7 @@ def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = Fa
 def _reasons(decision: dict[str, Any] | None) -> list[str]:
     if decision is None:
         return ["A user queued it."]
-    source = {"policy": "The model decided", "fallback": "The point was drawn"}
+    source = {"policy": "The model decided", "fallback": "A fallback point was drawn"}
     waiting = ", ".join(map(str, decision["pending"])) or "none"
     lines = [
         decision["in_words"],
@@ -321,7 +322,7 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
     ]
     if decision["best"] is not None:
         best = decision["best"]
-        beyond = "" if best.get("feasible", True) else ", beyond the outcome constraints"
+        beyond = "" if best.get("feasible", True) else ", violating the outcome constraints"
         lines.append(f"The best was {best['value']!r}{measured(best)} at {point(best['parameters'])}{beyond}.")
     if decision["path"]:
         lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")

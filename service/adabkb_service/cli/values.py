@@ -15,13 +15,17 @@ EXAMPLE = 'such as C=10 kernel=rbf, or as JSON \'{"C": 10, "kernel": "rbf"}\''
 Point = Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help=f"the point, {EXAMPLE}", show_default=False)]
 ActualPoint = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME=VALUE]...", help="what was run, if it is not what was suggested", show_default=False),
+    typer.Argument(
+        metavar="[NAME=VALUE]...",
+        help="the point that was evaluated, if it differs from the suggested one",
+        show_default=False,
+    ),
 ]
 ResultAtPoint = Annotated[
     list[str],
     typer.Argument(
         metavar="[VALUE] NAME=VALUE...",
-        help=f"the result (none where there are several objectives, which are metrics), then the point, {EXAMPLE}",
+        help=f"the result (omit it with several objectives, which are metrics), then the point, {EXAMPLE}",
         show_default=False,
     ),
 ]
@@ -34,13 +38,14 @@ def _several(option: str, metavar: str, text: str) -> Any:
 
 FixedParameters = Annotated[
     list[str] | None,
-    _several("--fixed", "NAME=VALUE", "a value that a parameter is to have, the others are chosen; may be repeated"),
+    _several("--fixed", "NAME=VALUE", "fixes the value of a parameter; the server chooses the others; may be repeated"),
 ]
 ContextValues = Annotated[
     list[str] | None, _several("--context", "NAME=VALUE", "the value of a context parameter; give all of them")
 ]
 MetricValues = Annotated[
-    list[str] | None, _several("--metric", "NAME=NUMBER", "what else was measured, or what it cost; may be repeated")
+    list[str] | None,
+    _several("--metric", "NAME=NUMBER", "another measured quantity, such as the cost; may be repeated"),
 ]
 MetricErrors = Annotated[
     list[str] | None, _several("--metric-std-error", "NAME=NUMBER", "standard error of a metric; may be repeated")
@@ -48,10 +53,10 @@ MetricErrors = Annotated[
 
 
 def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) -> dict[str, Any]:
-    """The fields of a result that arguments give: ``metrics`` and ``std_errors``.
+    """Return the fields ``metrics`` and ``std_errors`` of a result from arguments.
 
     Raises:
-        Failure: an argument is no ``NAME=NUMBER``.
+        Failure: an argument is not ``NAME=NUMBER``.
     """
     given = {"metrics": values, "std_errors": errors}
     example = "such as latency_ms=12.5"
@@ -59,10 +64,11 @@ def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) ->
 
 
 def parse_result(arguments: Sequence[str]) -> tuple[float | None, dict[str, Any]]:
-    """The value, if the first argument is none of a parameter, and the point that the others give.
+    """Return the value, if the first argument is not a parameter's, and the point.
 
     Raises:
-        Failure: the value is no number, there is no point, or an argument of it is neither ``NAME=VALUE`` nor JSON.
+        Failure: the value is not a number, the point is missing, or one of its arguments is neither ``NAME=VALUE`` nor
+            JSON.
     """
     first, *others = arguments
     if "=" in first or first.lstrip().startswith("{"):
@@ -72,17 +78,17 @@ def parse_result(arguments: Sequence[str]) -> tuple[float | None, dict[str, Any]
     except ValueError:
         fail(f"{first!r} is not a number; give the result first, then the point, {EXAMPLE}")
     if not others:
-        fail(f"give the point of the result, too, {EXAMPLE}")
+        fail(f"also give the point of the result, {EXAMPLE}")
     return value, parse_point(others)
 
 
 def parse_point(arguments: Sequence[str], what: str = "a parameter", example: str = EXAMPLE) -> dict[str, Any]:
-    """The point that arguments give, or other values by name.
+    """Return the point, or other named values, from arguments.
 
     Args:
-        arguments: each one value, or several.
-        what: they are values of, for the error.
-        example: of them, for the error.
+        arguments: each gives one value or several.
+        what: the values belong to, for the error.
+        example: for the error.
 
     Raises:
         Failure: an argument is neither ``NAME=VALUE`` nor an object in JSON.
@@ -96,12 +102,12 @@ def parse_point(arguments: Sequence[str], what: str = "a parameter", example: st
         elif equals and name:
             found[name] = parse(text)
         else:
-            fail(f"{argument!r} is no value of {what}; give NAME=VALUE, {example}")
+            fail(f"{argument!r} is not a value of {what}; give NAME=VALUE, {example}")
     return found
 
 
 def parse(text: str) -> Any:
-    """The value of a text: its JSON value, or otherwise the text itself. A text that looks like a number needs
+    """Return a text's JSON value, or otherwise the text itself. A string that looks like a number needs
     quotation marks: '"1"'."""
     try:
         return json.loads(text)

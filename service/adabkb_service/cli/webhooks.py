@@ -1,4 +1,4 @@
-"""Commands about where messages about a study are sent."""
+"""Commands about the webhooks of a study."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Wanted = Annotated[
     list[str] | None,
     typer.Option(
         "--notification",
-        help="trial.reserved, trial.overdue, trial.done, study.ended or study.needs_attention; may come several times, "
-        "all if not given",
+        help="trial.reserved, trial.overdue, trial.done, study.ended or study.needs_attention; may be repeated; "
+        "default: all",
         show_default=False,
     ),
 ]
-WebhookId = Annotated[str, typer.Argument(help="its id, see adabkb study webhooks", show_default=False), WEBHOOK]
+WebhookId = Annotated[str, typer.Argument(help="the webhook's id (adabkb study webhooks)", show_default=False), WEBHOOK]
 
 
 def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
@@ -34,13 +34,13 @@ def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> No
 def add(
     server: Server,
     study: StudyId,
-    address: Annotated[str, typer.Argument(help="where messages are sent by POST", show_default=False)],
+    address: Annotated[str, typer.Argument(help="URL to which messages are sent by POST", show_default=False)],
     notifications: Wanted = None,
     as_json: AsJson = False,
 ) -> None:
     """Send signed messages about a study to an address.
 
-    It gets what happens from now on. The secret that signs messages is printed this once.
+    It receives messages from now on. The signing secret is shown only once.
 
     \b
     adabkb study add-webhook svm https://lab.example/hooks/7 --notification trial.overdue
@@ -49,7 +49,7 @@ def add(
     made = server.post(path(study, "/webhooks"), {"url": address, **wanted})
     text = (
         f"Webhook {made['id']} gets {', '.join(made['notifications'])}.\n"
-        f"Its secret, shown only now: {made['secret']}\nTo end it: adabkb study remove-webhook {study} {made['id']}"
+        f"Its secret, shown only now: {made['secret']}\nTo remove it: adabkb study remove-webhook {study} {made['id']}"
     )
     show(made, text, as_json=as_json)
 
@@ -58,10 +58,10 @@ def change(
     server: Server,
     study: StudyId,
     webhook: WebhookId,
-    address: Annotated[str | None, typer.Option(help="another one", show_default=False)] = None,
+    address: Annotated[str | None, typer.Option(help="new URL", show_default=False)] = None,
     notifications: Wanted = None,
     is_on: Annotated[
-        bool | None, typer.Option("--on/--off", help="on: also send what has happened meanwhile", show_default=False)
+        bool | None, typer.Option("--on/--off", help="on: also sends the messages missed while off", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,13 +69,13 @@ def change(
     given: dict[str, Any] = {"url": address, "notifications": notifications, "is_on": is_on}
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes:
-        fail("nothing is to be changed; give at least one option, such as --on")
+        fail("there is nothing to change; give at least one option, such as --on")
     changed = server.patch(path(study, f"/webhooks/{quote(webhook, safe='')}"), changes)
     show(changed, f"Webhook {webhook} of {changed['url']} is {_state(changed)}.", as_json=as_json)
 
 
 def remove(server: Server, study: StudyId, webhook: WebhookId, as_json: AsJson = False) -> None:
-    """Send no more messages to a webhook."""
+    """Remove a webhook; it gets no more messages."""
     server.delete(path(study, f"/webhooks/{quote(webhook, safe='')}"))
     show({"removed": webhook}, f"Webhook {webhook} is removed.", as_json=as_json)
 

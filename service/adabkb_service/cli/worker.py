@@ -28,9 +28,9 @@ from adabkb_service.telemetry import logs
 logger = logging.getLogger(__name__)
 
 STATUS_SECONDS = 2.0
-"""Between two looks at whether a worker does its work."""
+"""Seconds between two readiness checks."""
 START_SECONDS = 0.1
-"""The same until it does for the first time."""
+"""Seconds between two readiness checks until the worker is ready."""
 
 
 class Worker(uvicorn.Server):
@@ -38,7 +38,7 @@ class Worker(uvicorn.Server):
 
     Args:
         app: a model worker.
-        status_file: gets a line that says whether the worker does its work; removed when the worker stops.
+        status_file: gets a line that says whether the worker is ready; removed when the worker stops.
     """
 
     def __init__(self, app: FastAPI, status_file: Path | None) -> None:
@@ -48,7 +48,7 @@ class Worker(uvicorn.Server):
         self._reporting: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. Servers go on with requests that wait for a trial."""
+        """Stop. Servers take over the requests that wait for a trial."""
         self._app.state.service.stopping.set()
         super().handle_exit(sig, frame)
 
@@ -60,7 +60,7 @@ class Worker(uvicorn.Server):
             self._reporting = asyncio.create_task(self._report())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Leave: servers send no more requests, and those that have come are answered."""
+        """Shut down: servers send no more requests, and pending requests are answered."""
         if self._reporting is not None:
             self._reporting.cancel()
         if self._status_file is not None:
@@ -85,7 +85,7 @@ class Worker(uvicorn.Server):
     async def _fault(self) -> str | None:
         """The problem that keeps the worker from working; None if it works."""
         if not self._app.state.forwarding.model_workers:
-            return "servers: there is no contact with them by PostgreSQL; the log of the worker says why"
+            return "servers: the worker cannot reach them through PostgreSQL; see the log of the worker"
         try:
             await run_sync(check, self._app.state.service, limiter=self._app.state.admission)
         except NotReady as error:
@@ -95,12 +95,12 @@ class Worker(uvicorn.Server):
 
 def work(
     database: Annotated[
-        str | None, typer.Option(help="that of the servers: postgresql://user@host/name", show_default=False)
+        str | None, typer.Option(help="the servers' database: postgresql://user@host/name", show_default=False)
     ] = None,
     status_file: Annotated[
         Path | None,
         typer.Option(
-            help="write to this file every 2 seconds whether the worker is ready, for probes of containers",
+            help="file to which the worker writes every 2 seconds whether it is ready, for container probes",
             show_default=False,
             dir_okay=False,
         ),
@@ -108,8 +108,8 @@ def work(
 ) -> None:
     """Run a model worker for servers that share a PostgreSQL database.
 
-    It computes the models of all studies for them, until you stop it. It serves no HTTP. The settings of adabkb serve
-    apply, from the environment or adabkb.toml; give workers the same ones as servers.
+    It computes the models of all studies for the servers, until you stop it. It serves no HTTP. The settings of adabkb
+    serve apply, from the environment or adabkb.toml; use the same settings for workers and servers.
     """
     found = settings(database=database)
     logs.configure(found.log_format, access=False)
@@ -117,7 +117,8 @@ def work(
     with opened(found.database) as prepared:
         if prepared.is_sqlite:
             fail(
-                "a model worker shares a PostgreSQL with servers, and the database is a SQLite file. Name the database "
+                "a model worker shares a PostgreSQL database with servers, but this is a SQLite file. Name the "
+                "database "
                 "of the servers: adabkb work --database postgresql://user@host/name (or ADABKB_DATABASE). On SQLite, "
                 "run adabkb serve alone; it computes the models itself"
             )
@@ -126,7 +127,7 @@ def work(
         try:
             write(status_file, "not ready: the worker starts")
         except OSError as error:
-            fail(f"cannot write the status file {status_file}: {error.strerror}; name one in a folder that takes it")
+            fail(f"cannot write the status file {status_file}: {error.strerror}; name a file in a writable folder")
     try:
         app = create_app(found, is_model_worker=True)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tokens, the sharing of studies, the trash and the audit log, as requests and answers."""
+"""Requests and answers about tokens, the sharing of studies, the trash and the audit log."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ Patterns = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="ids of studies, and beginnings of ids with a * behind, that the token is good for; all if absent",
+        description="ids of the studies that the token may access, or prefixes of ids followed by *; all if absent",
     ),
     SPARING,
 ]
 Until = Annotated[
     Annotated[AwareDatetime, Field(strict=False)] | None,
-    Field(description="with its time zone; never if absent"),
+    Field(description="time of expiry with its time zone; never if absent"),
 ]
 
 
 Amount = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None
 Megabytes = Annotated[float, Field(ge=0, le=1e12)] | None
 Rate = Annotated[float, Field(gt=0, le=1e6)] | None
-STUDIES_QUOTA = Field(description="that the user of the token may own")
-TRIALS_QUOTA = Field(description="in these studies, with results at points of one's own")
-MEGABYTES_QUOTA = Field(description="of the logs of these studies, and of the user's trash")
-REQUESTS_QUOTA = Field(description="over ten seconds, of each server")
-MODEL_QUOTA = Field(description="processor seconds of models that the token lets work, of each server")
+STUDIES_QUOTA = Field(description="the most studies that the token's user may own")
+TRIALS_QUOTA = Field(description="the most trials in these studies, including results at points of your own")
+MEGABYTES_QUOTA = Field(description="the most megabytes of the logs of these studies and of the user's trash")
+REQUESTS_QUOTA = Field(description="mean over ten seconds, per server")
+MODEL_QUOTA = Field(description="processor seconds of model computations that the token causes, per server")
 
 
 class QuotasBody(Body):
-    """Quotas of a token. null stands for the default of the server; fields that are absent keep their values."""
+    """Quotas of a token. null means the server's default; absent fields keep their values."""
 
     studies: Annotated[Amount | MISSING, STUDIES_QUOTA] = MISSING
     trials: Annotated[Amount | MISSING, TRIALS_QUOTA] = MISSING
@@ -58,7 +58,7 @@ class TokenChangeBody(Body):
 
 
 class Quotas(Answer):
-    """How much a token allows. null: the default of the server, or, in what is in force, no limit."""
+    """Quotas of a token. null means the server's default or, among the quotas in force, no limit."""
 
     studies: Annotated[int | None, STUDIES_QUOTA] = None
     trials: Annotated[int | None, TRIALS_QUOTA] = None
@@ -76,17 +76,17 @@ class Usage(Answer):
 
 
 class TokenBody(Body):
-    """A token that is to be made."""
+    """A token to create."""
 
-    name: Annotated[User, Field(description="who or what is to use it, such as ann or ann-gpu-1")]
-    user: Annotated[User | None, Field(description="whose studies it is for; by default the name")] = None
+    name: Annotated[User, Field(description="name of the user or program, such as ann or ann-gpu-1")]
+    user: Annotated[User | None, Field(description="user whose studies it may access; by default the name")] = None
     scopes: Annotated[
         list[Scope],
-        Field(min_length=1, max_length=3, description="work includes read, and admin includes both, for all studies"),
+        Field(min_length=1, max_length=3, description="work includes read; admin includes both, for all studies"),
     ]
     studies: Patterns | None = None
     expires_at: Until = None
-    quotas: Annotated[QuotasBody | MISSING, Field(description="by default those of the server")] = MISSING
+    quotas: Annotated[QuotasBody | MISSING, Field(description="by default the server's quotas")] = MISSING
 
 
 class LinkBody(Body):
@@ -103,46 +103,46 @@ class Token(Answer):
     user: str
     scopes: list[Scope]
     studies: list[str] | None
-    link: Annotated[str | None, Field(description="the study that it is a link to")]
+    link: Annotated[str | None, Field(description="the study that the token reads, if it is a link")]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
-    used_at: Annotated[datetime | None, Field(description="when it was last used, to the minute")]
-    quotas: Annotated[Quotas, Field(description="of its own")]
+    used_at: Annotated[datetime | None, Field(description="time of the last use, to the minute")]
+    quotas: Annotated[Quotas, Field(description="the token's own quotas")]
 
 
 class NewToken(Token):
-    """A token that was just made."""
+    """A new token with its secret."""
 
-    token: Annotated[str, Field(description="the token itself, shown this once; only its SHA-256 is stored")]
+    token: Annotated[str, Field(description="the token itself, shown only once; the server stores only its SHA-256")]
 
 
 class Self(Answer):
-    """Whom the server takes the sender of a request for."""
+    """The identity and the rights of the sender of a request."""
 
-    user: Annotated[str | None, Field(description="null where the server asks for no tokens")]
-    scope: Annotated[Scope, Field(description="the largest one")]
+    user: Annotated[str | None, Field(description="null if the server needs no tokens")]
+    scope: Annotated[Scope, Field(description="the strongest scope of the token")]
     studies: list[str] | None
     token: Annotated[str | None, Field(description="the id of the token")]
-    quotas: Annotated[Quotas, Field(description="in force")]
-    usage: Annotated[Usage | None, Field(description="of the user; null for links, and without tokens")]
+    quotas: Annotated[Quotas, Field(description="the quotas in force")]
+    usage: Annotated[Usage | None, Field(description="usage of the user; null for links and without tokens")]
 
 
 class Access(Answer):
-    """Who may do what with a study."""
+    """The owner of a study and the rights of other users."""
 
-    owner: Annotated[str | None, Field(description="null for a study that only administrators see")]
-    shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='by user; "*" is everybody')]
+    owner: Annotated[str | None, Field(description="null if only administrators see the study")]
+    shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='rights by user; "*" means everybody')]
 
 
 class AccessBody(Body):
-    """Changes to who may do what. Fields that are absent keep their values."""
+    """Changes to the owner and to rights. Absent fields keep their values."""
 
     owner: User | MISSING = MISSING
     shared_with: (
         Annotated[
             dict[Annotated[str, StringConstraints(pattern=rf"{USER}|^\*$")], Literal["read", "work"] | None],
-            Field(max_length=1000, description='rights by user, "*" for everybody; null removes one, others stay'),
+            Field(max_length=1000, description='rights by user, "*" for everybody; null removes a right; others stay'),
             SPARING,
         ]
         | MISSING
@@ -152,21 +152,21 @@ class AccessBody(Body):
 class Deletion(Answer):
     """A study in the trash."""
 
-    deletion: Annotated[int, Field(description="its number, for restoring or purging it")]
+    deletion: Annotated[int, Field(description="number of the deletion, used to restore or purge the study")]
     study: str
     owner: str | None
     results: int
     deleted_by: str | None
     deleted_at: datetime
-    purged_at: Annotated[datetime, Field(description="when it is deleted for good")]
+    purged_at: Annotated[datetime, Field(description="time of permanent deletion")]
 
 
 class RestoreBody(Body):
-    """Which of the deleted studies of this id is meant."""
+    """Which of the deleted studies with this id to restore."""
 
     deletion: Annotated[
         Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER), Whole] | None,
-        Field(description="its number in the trash; by default that of the last one"),
+        Field(description="number of the deletion; by default the last one"),
     ] = None
 
 
@@ -176,9 +176,9 @@ class AuditEntry(Answer):
     number: int
     at: datetime
     action: str
-    subject: Annotated[str, Field(description="the study or the token; why somebody was refused")]
+    subject: Annotated[str, Field(description="the study or the token, or the reason of a refusal")]
     user: str | None
-    token: Annotated[str | None, Field(description="the id of the token that was sent")]
+    token: Annotated[str | None, Field(description="id of the token that was sent")]
     address: str
     detail: dict[str, Any]
-    count: Annotated[int, Field(description="how often, for refusals, since the entry before")]
+    count: Annotated[int, Field(description="number of refusals since the previous entry")]

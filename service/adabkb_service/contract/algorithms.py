@@ -1,4 +1,4 @@
-"""The systems that a study can choose from: the field ``algorithm`` of its definition, and the engine's configuration.
+"""The algorithms that a study can use: the field ``algorithm`` of its definition, and the engine's configuration.
 
 All but ``auto`` use the constants as given. Lengths are in model coordinates (the unit cube, or with ``raw`` the
 parameters' own), outputs in model output units (standardised, or with ``raw`` the objective's own).
@@ -67,7 +67,7 @@ class AutoProfile(System):
 
 
 class PaperProfile(TreeFields, SketchedFields):
-    """Ada-BKB as the paper has it: every constant is given."""
+    """Ada-BKB as in the paper: all constants are given."""
 
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["paper"]
@@ -75,11 +75,14 @@ class PaperProfile(TreeFields, SketchedFields):
 
 
 class AdaBBKB(TreeFields, SketchedFields):
-    """Ada-BKB that draws its dictionary less often than with each result: for many results in a short time."""
+    """Ada-BKB that does not draw its dictionary at each result, for many results in a short time."""
 
     kind: Literal["ada-bbkb"]
     batch_drift: Annotated[
-        float, Field(ge=1, le=1e30, description="C: factor by which variances may change until it does")
+        float,
+        Field(
+            ge=1, le=1e30, description="C: factor by which variances may change before the dictionary is drawn again"
+        ),
     ] = 2.0
     index: Index = Config.index
 
@@ -88,11 +91,11 @@ class AdaGPUCB(TreeFields):
     """Ada-GP-UCB: the tree with the exact posterior and a larger V_h; no cell is pruned."""
 
     kind: Literal["ada-gp-ucb"]
-    horizon: Annotated[Count, Field(description="T: results that the bounds are to hold for")] = 1000
+    horizon: Annotated[Count, Field(description="T: number of results for which the bounds must hold")] = 1000
     c1: Annotated[Constant, Field(description="C_1 of its V_h")] = 1.0
     beta: Annotated[
         Annotated[float, Field(ge=0, le=1e30)] | None,
-        Field(description="the width; by default sqrt(lambda (ln(1/delta) + ln(T h_max)))"),
+        Field(description="width of the bounds; by default sqrt(lambda (ln(1/delta) + ln(T h_max)))"),
     ] = None
     exchanged: ClassVar[Mapping[str, Any]] = EXACT | {"prunes": False}
     own: ClassVar[set[str]] = TreeFields.own | {"horizon", "c1"}
@@ -122,10 +125,12 @@ class BKB(GridFields, SketchedFields):
 
 
 class RandomBKB(ConstantsFields, SketchedFields):
-    """BKB on fixed points, which are drawn at random when the study is created."""
+    """BKB on fixed points that are drawn at random when the study is created."""
 
     kind: Literal["random-bkb"]
-    points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="drawn uniformly, once"), Whole] = 1000
+    points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="number of points, drawn uniformly once"), Whole] = (
+        1000
+    )
 
     def resolved(self, space: Space) -> Self:
         """The constants with all defaults as numbers. See ``ConstantsFields.resolved``.
@@ -135,7 +140,7 @@ class RandomBKB(ConstantsFields, SketchedFields):
         """
         if self.points * space.dimension > MOST_COORDINATES:
             most = MOST_COORDINATES // space.dimension
-            raise incompatible("points", "must be at most {most} in so many dimensions", most=most)
+            raise incompatible("points", "must be at most {most} for this number of dimensions", most=most)
         return super().resolved(space)
 
 
@@ -146,21 +151,27 @@ class GPThreDS(KernelFields):
     """
 
     kind: Literal["gp-threds"]
-    lowest: Annotated[float, Field(ge=-1e30, le=1e30, description="the best value is looked for from here ...")]
-    highest: Annotated[float, Field(ge=-1e30, le=1e30, description="... to here")]
+    lowest: Annotated[
+        float, Field(ge=-1e30, le=1e30, description="lower end of the range in which the best value is searched")
+    ]
+    highest: Annotated[float, Field(ge=-1e30, le=1e30, description="upper end of this range")]
     ridge: Annotated[Constant, Field(description="lambda")] = 0.01
-    noise_std: Annotated[Constant, Field(description="of a result; a study's own noise_std replaces it")] = 0.1
+    noise_std: Annotated[Constant, Field(description="noise of a result; the study's noise_std overrides it")] = 0.1
     norm_bound: Annotated[Constant, Field(description="B")] = 1.0
     delta: Delta = 1e-3
     points_per_axis: Annotated[
         Annotated[int, Field(ge=2, le=MOST_TEST_POINTS), Whole] | None,
-        Field(description="of the grid of a cell; by default 20, or as many as fit"),
+        Field(description="points per axis of a cell's grid; by default 20, or as many as fit"),
     ] = None
-    patience: Annotated[Count, Field(description="results without a decision, after which a cell is accepted")] = 50
+    patience: Annotated[
+        Count, Field(description="number of results without a decision after which a cell is accepted")
+    ] = 50
     slack: Annotated[
         float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
     ] = 0.2
-    max_depth: Annotated[int, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box"), Whole] = 12
+    max_depth: Annotated[
+        int, Field(ge=1, le=MAX_HALVINGS, description="maximum number of halvings of the box"), Whole
+    ] = 12
 
     @field_validator("highest")
     @classmethod
@@ -209,7 +220,7 @@ class GPThreDS(KernelFields):
 
 
 class RandomPoints(System):
-    """Uniform random points, without a model: a baseline."""
+    """Uniform random points without a model, as a baseline."""
 
     kind: Literal["random"]
     has_model: ClassVar[bool] = False
@@ -228,7 +239,7 @@ class RandomPoints(System):
 
 
 class SobolPoints(System):
-    """Quasi-random points, without a model: they fill the box more evenly than random ones."""
+    """Quasi-random points without a model. They fill the box more evenly than random ones."""
 
     kind: Literal["sobol"]
     has_model: ClassVar[bool] = False
@@ -249,7 +260,7 @@ def _known(algorithm: object) -> object:
     """Check that the kind exists and that it has the given constants.
 
     Raises:
-        PydanticCustomError: it does not; the message names what exists.
+        PydanticCustomError: it does not; the message lists the valid ones.
     """
     if isinstance(algorithm, Body):
         return algorithm
@@ -260,7 +271,7 @@ def _known(algorithm: object) -> object:
         raise incompatible("kind", "must be one of {kinds}; auto and paper are profiles", kinds=", ".join(KINDS))
     profile = algorithm.get("profile", PROFILES[0])
     if kind == KINDS[0] and profile not in PROFILES:
-        raise incompatible("profile", "must be auto or paper; other systems are named by kind")
+        raise incompatible("profile", "must be auto or paper; give other algorithms by kind")
     taken = SYSTEMS[_system(algorithm)].model_fields
     for field in algorithm:
         if field not in taken:
@@ -277,7 +288,7 @@ def _known(algorithm: object) -> object:
 
 
 def _system(algorithm: Body | Mapping[str, Any]) -> str:
-    """The name, in ``SYSTEMS``, of the system that a request asks for."""
+    """Return the name, in ``SYSTEMS``, of the algorithm that a request asks for."""
     given = vars(algorithm) if isinstance(algorithm, Body) else algorithm
     kind: str = given.get("kind", KINDS[0])
     return kind if kind != KINDS[0] else f"profile {given.get('profile', PROFILES[0])}"

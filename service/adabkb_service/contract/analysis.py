@@ -1,4 +1,4 @@
-"""Answers about what the model has found out: which parameters matter, slices of it, and its partition."""
+"""Answers about what the model has learned: importance of parameters, slices of the posterior, the partition."""
 
 from __future__ import annotations
 
@@ -19,39 +19,43 @@ class ParameterImportance(Answer):
     name: str
     first_order: Annotated[float, Field(description="share of the variance that the parameter explains by itself")]
     first_order_error: float
-    total: Annotated[float, Field(description="share that it explains together with all others")]
+    total: Annotated[float, Field(description="share share of the variance that it explains together with all others")]
     total_error: float
 
 
 class Importance(Answer):
     """Which parameters the posterior mean depends on, over the whole space."""
 
-    results: Annotated[int, Field(description="that the model rests on")]
+    results: Annotated[int, Field(description="number of results that the model uses")]
     std: Annotated[
-        float | None, Field(description="standard deviation of the posterior mean over the space, in its units")
+        float | None,
+        Field(description="standard deviation of the posterior mean over the space, in the units of the results"),
     ]
     parameters: Annotated[
-        list[ParameterImportance], Field(description="in the order of the study; empty if there is a reason")
+        list[ParameterImportance], Field(description="in the study's order; empty if there is a reason")
     ]
     reason: Annotated[
         Literal["too_few_results", "constant"] | None,
-        Field(description="why there are no indices: fewer than 4 results, or a posterior mean that is constant"),
+        Field(description="why there are no indices: fewer than 4 results, or a constant posterior mean"),
     ]
 
 
 class ValidationItem(Answer):
-    """A result, and what the model would predict of it if it were not known."""
+    """A result and the model's prediction of it from the other results."""
 
     observation: int
     value: Annotated[float, Field(description="measured")]
     mean: Annotated[float, Field(description="predicted from the other results")]
-    std: Annotated[float, Field(description="of a result, with its noise")]
-    lcb: Annotated[float, Field(description="the 90% interval of a result, from here ...")]
-    ucb: Annotated[float, Field(description="... to here")]
-    tail: Annotated[float, Field(description="probability of a result that is at least as far out")]
+    std: Annotated[float, Field(description="standard deviation of the predicted result, including noise")]
+    lcb: Annotated[float, Field(description="lower end of the 90% interval of the result")]
+    ucb: Annotated[float, Field(description="upper end of this interval")]
+    tail: Annotated[float, Field(description="probability of a result at least as extreme")]
     doubted: Annotated[
         bool,
-        Field(description="it weighs less, since the others contradict it (robust studies)", exclude_if=not_),
+        Field(
+            description="whether the result has less weight because others contradict it (robust studies)",
+            exclude_if=not_,
+        ),
     ] = False
 
 
@@ -59,7 +63,7 @@ class Validation(Answer):
     """Leave-one-out: each result as the model would predict it from the others, with lengthscales, noise and warp as
     learned from all."""
 
-    results: Annotated[int, Field(description="that the model rests on")]
+    results: Annotated[int, Field(description="number of results that the model uses")]
     items: Annotated[
         list[ValidationItem],
         Field(
@@ -69,7 +73,7 @@ class Validation(Answer):
     inside: Annotated[float | None, Field(description="share of the items that lie inside their 90% intervals")]
     error: Annotated[float | None, Field(description="mean absolute error of the predictions, in units of the results")]
     error_of_median: Annotated[
-        float | None, Field(description="the same where each result is predicted by the median of the others")
+        float | None, Field(description="the same error if each result is predicted by the median of the others")
     ]
     reason: Annotated[
         NoValidation | None,
@@ -84,29 +88,30 @@ class SliceAxis(Answer):
     """A parameter that varies."""
 
     name: str
-    values: Annotated[list[Any], Field(description="in order; of a parameter of few values, all of them")]
+    values: Annotated[list[Any], Field(description="values in order; all of them if the parameter has few")]
 
 
 class Slice(Answer):
     """The posterior along one or two parameters."""
 
-    results: Annotated[int, Field(description="that the model rests on")]
+    results: Annotated[int, Field(description="number of results that the model uses")]
     axes: list[SliceAxis]
-    at: Annotated[Parameters, Field(description="all other parameters")]
+    at: Annotated[Parameters, Field(description="values of all other parameters")]
     predictions: Annotated[
-        list[Prediction], Field(description="at all combinations of the values; the last parameter varies fastest")
+        list[Prediction],
+        Field(description="predictions at all combinations of the values; the last parameter varies fastest"),
     ]
 
 
 class PartitionCell(Cell):
-    """A cell of the partition tree, and what the model says of it now."""
+    """A cell of the partition tree with the model's current prediction."""
 
     mean: Annotated[float, Field(description="posterior mean at the centroid")]
     std: float
     index: Annotated[
         float | None,
         Field(
-            description="what the objective may reach in the cell at best: U (auto) or I_t (paper, leaves only); "
-            "null where the system has no such bound"
+            description="upper bound of the objective in the cell: U (auto) or I_t (paper, leaves only); null where "
+            "the algorithm has no such bound"
         ),
     ]

@@ -1,4 +1,4 @@
-"""The answers of the service. The same models serve the HTTP answer and the stored one, which a repetition gets."""
+"""The answers of the service: those sent over HTTP and those stored under an idempotency key."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
 
 NoTrialReason = Reason | Literal["fixed_exhausted"]
-"""``fixed_exhausted``: all points with the parameters that the request fixes are handed out."""
+"""``fixed_exhausted``: all points with the fixed parameters of the request have been issued."""
 
 
 class Answer(BaseModel):
-    """An answer, or a part of one. All fields are there, also those with a default."""
+    """An answer, or a part of one. All fields are present, including those with a default."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -52,7 +52,7 @@ def _is_absent(value: object) -> bool:
 
 
 class CellRef(Answer):
-    """The cell whose centroid a trial is."""
+    """The cell whose centroid is the trial's point."""
 
     key: Annotated[str, Field(description='path from the root "0": "0.3-1" by axis and part (auto), "0.2" by child')]
     depth: int
@@ -68,68 +68,67 @@ class MetricPrediction(Answer):
 
 
 class Prediction(Answer):
-    """The posterior at a point, in the objective's units; of several objectives among the metrics alone."""
+    """The posterior at a point, in the objective's units. With several objectives, only ``metrics`` has predictions."""
 
     mean: Annotated[float | None, of_one_objective()] = None
     std: Annotated[float | None, of_one_objective()] = None
     lcb: Annotated[float | None, of_one_objective()] = None
     ucb: Annotated[float | None, of_one_objective()] = None
-    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("of each metric")] = None
+    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("predictions of each metric")] = None
     feasible_probability: Annotated[
-        float | None, of_metrics("that a point keeps all outcome constraints; 1 if there are none")
+        float | None, of_metrics("probability that the point satisfies all outcome constraints; 1 if there are none")
     ] = None
 
 
 class Trial(Answer):
-    """A point that was handed out or queued, and what became of it."""
+    """A point that was issued or queued, with its state and result."""
 
     number: int
     state: TrialState
     parameters: Parameters
     worker: str | None
-    attempt: Annotated[int, Field(description="leases so far; 0 for a queued point that nobody took yet")]
+    attempt: Annotated[int, Field(description="number of leases so far; 0 for a queued point that was not issued yet")]
     leased_until: datetime | None
     lease_seconds: float
-    started_at: Annotated[datetime | None, Field(description="of the current attempt")]
+    started_at: Annotated[datetime | None, Field(description="start of the current attempt")]
     origin: Origin
     phase: Annotated[
-        Phase | None, Field(description="what the suggestion is for; null for a point that the model did not choose")
+        Phase | None, Field(description="purpose of the suggestion; null if the model did not choose the point")
     ] = None
-    expected: Annotated[
-        Prediction | None, Field(description="what the model predicted there when it chose the point")
-    ] = None
+    expected: Annotated[Prediction | None, Field(description="the model's prediction when it chose the point")] = None
     cell: CellRef | None
-    value: Annotated[float | None, Field(description="its first result")]
-    metrics: Annotated[Metrics | None, of_metrics("of its first result")] = None
-    reason: Annotated[str | None, Field(description="why it failed, or was stopped")]
+    value: Annotated[float | None, Field(description="value of the trial's first result")]
+    metrics: Annotated[Metrics | None, of_metrics("standard error of the trial's first result")] = None
+    reason: Annotated[str | None, Field(description="why the trial failed or was stopped")]
     created_at: datetime
     finished_at: datetime | None
-    attributes: Annotated[dict[str, Any], Field(description="the user's own, by name")] = {}
-    curve: Annotated[CurveSummary | None, Field(description="of the current attempt; null before its first report")] = (
-        None
-    )
-    estimate: Annotated[
-        Estimate | None, Field(description="the value to be expected of a stopped trial at its last step")
+    attributes: Annotated[dict[str, Any], Field(description="attributes set by users, by name")] = {}
+    curve: Annotated[
+        CurveSummary | None,
+        Field(description="intermediate values of the current attempt; null before its first report"),
     ] = None
+    estimate: Annotated[Estimate | None, Field(description="expected value of a stopped trial at its last step")] = None
 
 
 class Observation(Answer):
     """A result."""
 
     seq: int
-    trial: Annotated[int | None, Field(description="null for a point that nobody suggested")]
+    trial: Annotated[int | None, Field(description="null for a point of the user's own")]
     attempt: int | None
     parameters: Parameters
     value: Annotated[float | None, of_one_objective()] = None
     std_error: float | None
-    metrics: Annotated[Metrics | None, of_metrics("what else was measured; several objectives")] = None
+    metrics: Annotated[
+        Metrics | None, of_metrics("other measured quantities, or the objectives if there are several")
+    ] = None
     std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
     excluded: bool
     outside: Annotated[
         bool,
         Field(
             exclude_if=not_,
-            description="true: the study's space was edited, and this is no point of it any more, so it does not count",
+            description="true: the space was edited and no longer contains this point, so the result does not count",
         ),
     ] = False
     observed_at: datetime
@@ -151,14 +150,14 @@ class Counts(Answer):
 
 class Best(Answer):
     """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, in
-    any context. Studies with several objectives have a front instead."""
+    any context. A study with several objectives has a front instead."""
 
     parameters: Parameters
     value: float
     trial: int | None
-    metrics: Annotated[Metrics | None, of_metrics("what else was measured")] = None
-    feasible: Annotated[bool | None, of_metrics("whether it keeps all outcome constraints")] = None
-    violations: Annotated[Metrics | None, of_metrics("how far metrics are beyond their bounds")] = None
+    metrics: Annotated[Metrics | None, of_metrics("other measured quantities")] = None
+    feasible: Annotated[bool | None, of_metrics("whether it satisfies all outcome constraints")] = None
+    violations: Annotated[Metrics | None, of_metrics("how far metrics exceed their bounds")] = None
 
 
 NoGap = Literal[
@@ -177,17 +176,20 @@ class ModelSummary(Answer):
 
     status: Annotated[
         Literal["empty", "ok", "degraded"],
-        Field(description="degraded: it could not follow the log; suggestions are quasi-random until it does"),
+        Field(
+            description="degraded: the model could not be updated from the log; suggestions are quasi-random until "
+            "it is"
+        ),
     ]
     error: str | None
     reason: Annotated[
         NoGap | None,
         Field(
-            description="why the study has no gap: no_results yet; several_objectives, which have none; "
-            "depends_on_context, which is another one at each request; nothing_feasible, no result keeps the outcome "
-            "constraints; model_failed, see error; model_pending, the model has not reported on the results yet; "
-            "not_known_yet, there are too few results for the number of parameters, or all that the model can say is "
-            "more than their range, or the system has no such number"
+            description="why the study has no gap. no_results: there are none yet; several_objectives: these have no "
+            "gap; depends_on_context: the gap depends on the context of a request; nothing_feasible: no result "
+            "satisfies the outcome constraints; model_failed: see error; model_pending: the model has not processed "
+            "the results yet; not_known_yet: there are too few results for the number of parameters, or the gap would "
+            "exceed the range of the results, or the algorithm computes none"
         ),
     ]
     leaves: int
@@ -201,15 +203,16 @@ class StudySummary(Answer):
 
     id: str
     state: StudyState
-    reason: Annotated[Reason | None, Field(description="why no new point is handed out")]
+    reason: Annotated[Reason | None, Field(description="why no new point is issued")]
     counts: Counts
     best: Best | None
     gap: Annotated[
         float | None,
         Field(
-            description="going on will probably gain less than this, in the objective's units: with 90% probability, "
-            "by the model, no point is better than the recommended one by more (the profile paper: with probability "
-            "1 - delta, by its bounds); null as long as that is not known, see model.reason"
+            description="further trials will probably gain less than this, in the objective's units: with 90% "
+            "probability, "
+            "according to the model, no point is better than the recommended one by more than this (profile paper: "
+            "with probability 1 - delta, according to its bounds); null while unknown, see model.reason"
         ),
     ]
     revision: int
@@ -218,16 +221,17 @@ class StudySummary(Answer):
 class Study(StudySummary):
     """A study."""
 
-    objectives: Annotated[list[Objective], Field(exclude_if=not_, description="if there are several")] = []
+    objectives: Annotated[list[Objective], Field(exclude_if=not_, description="the objectives, if several")] = []
     direction: Annotated[Literal["minimize", "maximize"] | None, of_one_objective()] = None
     parameters: list[Parameter]
     algorithm: Algorithm
     space_version: Annotated[
-        int | None, Field(exclude_if=_is_absent, description="2 after the first edit of the space, and so on")
+        int | None,
+        Field(exclude_if=_is_absent, description="absent before the first edit of the space, then 2, and so on"),
     ] = None
     defaults: Annotated[
         Parameters,
-        Field(exclude_if=not_, description="by parameter, the value of points from before it was added to the space"),
+        Field(exclude_if=not_, description="by parameter: its value in points that were stored before it was added"),
     ] = {}
     constraints: list[str] = Field(default_factory=list)
     mixtures: Mixtures = []
@@ -235,7 +239,7 @@ class Study(StudySummary):
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(exclude_if=not_)] = False
     robust: Annotated[bool, Field(exclude_if=not_)] = False
-    cost_spent: Annotated[float | None, of_metrics("by all results, in studies with a cost")] = None
+    cost_spent: Annotated[float | None, of_metrics("total cost of all results, in studies with a cost")] = None
     seed: int
     noise_std: float | None
     tolerance: float | None
@@ -247,7 +251,9 @@ class Study(StudySummary):
     stop: Stop | None = None
     early_stopping: EarlyStopping | None = None
     tags: dict[str, str]
-    metrics: Annotated[list[str], Field(exclude_if=not_, description="what each result measures beside its value")] = []
+    metrics: Annotated[
+        list[str], Field(exclude_if=not_, description="metrics that each result has in addition to its value")
+    ] = []
     outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
     prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
     baseline: Annotated[Baseline, Field(exclude_if=not_)] = {}
@@ -262,10 +268,10 @@ class Suggested(Answer):
     """The answer of suggest."""
 
     trials: list[Trial]
-    reason: Annotated[NoTrialReason | None, Field(description="why there are fewer trials than asked for")]
-    retry_after: Annotated[float | None, Field(description="seconds after which asking again may help")]
+    reason: Annotated[NoTrialReason | None, Field(description="why there are fewer trials than requested")]
+    retry_after: Annotated[float | None, Field(description="seconds to wait before the next request")]
     degraded: Annotated[
-        bool, Field(description="the model is out of order, or takes too long; points are quasi-random")
+        bool, Field(description="true: the model failed or took too long, so the points are quasi-random")
     ]
     study: StudySummary
 
@@ -286,7 +292,7 @@ class Repeated(Answer):
 
 
 class TrialAnswer(Answer):
-    """The answer to a change of a trial that is no result."""
+    """The answer to a change of a trial other than a result."""
 
     trial: Trial
     study: StudySummary
@@ -308,12 +314,12 @@ class Fault(Answer):
 
 
 class BatchItem(Answer):
-    """The outcome of one item: what observe would have answered, or the problem."""
+    """The outcome of one item: the answer of observe, or the problem."""
 
     status: int
     trial: Trial | None = None
     observation: Observation | None = None
-    study: Annotated[StudySummary | None, Field(description="after the whole batch")] = None
+    study: Annotated[StudySummary | None, Field(description="the study after the whole batch")] = None
     title: str | None = None
     detail: str | None = None
     code: str | None = None

@@ -1,4 +1,4 @@
-"""A study in a few sentences, with the facts that they are made from."""
+"""A summary of a study in a few sentences, with the facts behind them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Progress(Answer):
     text: Text
     best: Annotated[Best | None, Field(description="null before the first result, and with several objectives")]
     expected: Annotated[
-        MetricPrediction | None, Field(description="of the objective where the best result is, by the model")
+        MetricPrediction | None, Field(description="the model's prediction of the objective at the best result")
     ]
 
 
@@ -41,55 +41,65 @@ class Findings(Answer):
     text: Text
     importances: Annotated[
         dict[str, list[ParameterImportance]],
-        Field(description='by objective ("" where there is one); without those that cannot be believed yet'),
+        Field(
+            description='importances by objective ("" if there is only one), without those that are not reliable yet'
+        ),
     ]
-    untried: Annotated[dict[str, list[Any]], Field(description="by parameter, choices that no trial and no result has")]
+    untried: Annotated[
+        dict[str, list[Any]], Field(description="by parameter: choices that occur in no trial and no result")
+    ]
 
 
 class Outlook(Answer):
     """Can one stop?"""
 
     text: Text
-    gap: Annotated[float | None, Field(description="as in the study")]
-    probability: Annotated[float | None, Field(description="with which the gap holds; null where it is not known")]
+    gap: Annotated[float | None, Field(description="the study's gap")]
+    probability: Annotated[float | None, Field(description="probability with which the gap holds; null if unknown")]
     reason: Annotated[NoGap | None, Field(description="why there is no gap, as in model.reason of the study")]
-    fewest: Annotated[int | None, Field(description="results before which the gap is not known")]
+    fewest: Annotated[int | None, Field(description="number of results needed for a gap")]
     noise: Annotated[
         float | None,
-        Field(description="standard deviation between repeated results; null where results are not known to be noisy"),
+        Field(description="standard deviation of repeated results; null if no noise is known"),
     ]
-    results_since_best: Annotated[int, Field(description="results since the best one; 0 with several objectives")]
+    results_since_best: Annotated[
+        int, Field(description="number of results since the best one; 0 with several objectives")
+    ]
 
 
 class Check(Answer):
-    """Something that a person should know before believing the model."""
+    """A reason not to rely on the model."""
 
     check: Annotated[
         Literal["model_failed", "model_busy", "few_results", "outlier", "poor_predictions", "too_sure", "edge"],
         Field(
-            description="model_failed: it cannot follow the results; model_busy: it did not answer, and what rests on "
-            "it is missing here; few_results: too few for the number of parameters; outlier: a result that the others "
-            "make improbable; poor_predictions: of results left out, hardly better than the median; "
-            "too_sure: too few results lie inside their 90% intervals; edge: the best point is at an end of a range"
+            description="model_failed: the model could not be updated; model_busy: the model did not answer, so its "
+            "parts are missing here; few_results: too few results for the number of parameters; outlier: a result is "
+            "improbable given the others; poor_predictions: predictions of left-out results are hardly better than "
+            "the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is at an end "
+            "of a range"
         ),
     ]
     text: Text
-    metric: Annotated[str | None, Field(description="of which of several objectives")] = None
+    metric: Annotated[str | None, Field(description="the objective concerned, if there are several")] = None
     observation: Annotated[int | None, Field(description="the outlier")] = None
-    parameter: Annotated[str | None, Field(description="at whose end the best point is")] = None
+    parameter: Annotated[str | None, Field(description="the parameter whose range ends at the best point")] = None
     widened: Annotated[
         dict[str, Any] | None,
-        Field(description="the parameter with a wider range, as PATCH takes it in parameters; null where none can be"),
+        Field(
+            description="the parameter with a wider range, for PATCH in the field parameters; null if it cannot be "
+            "widened"
+        ),
     ] = None
 
 
 class Assessment(Answer):
-    """A study in a few sentences, with the facts that they are made from."""
+    """A summary of a study in a few sentences, with the facts behind them."""
 
-    results: Annotated[int, Field(description="that count")]
-    standing: Annotated[str, Field(description="what the study is doing, in a sentence")]
+    results: Annotated[int, Field(description="number of results that count")]
+    standing: Annotated[str, Field(description="the study's state, in a sentence")]
     progress: Progress
-    latest: Annotated[LatestTrial | None, Field(description="of the latest trial; null before the first one")]
-    findings: Annotated[Findings | None, Field(description="null where there is nothing to say yet")]
+    latest: Annotated[LatestTrial | None, Field(description="about the latest trial; null before the first one")]
+    findings: Annotated[Findings | None, Field(description="null if nothing is known yet")]
     outlook: Outlook
     checks: Annotated[list[Check], Field(description="warnings; empty if there are none")]

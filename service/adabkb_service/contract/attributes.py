@@ -1,4 +1,4 @@
-"""Attributes of a trial: small JSON values by name, for the user's own use. The model has no part in them."""
+"""Attributes of a trial: small JSON values by name, for the user's own use. The model ignores them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adabkb_service.errors import shown
 MOST_ATTRIBUTES = 64
 LONGEST_NAME = 200
 MOST_BYTES = 2**14
-"""The largest size of a trial's attributes together, as JSON in UTF-8."""
+"""The largest total size of a trial's attributes, in bytes of JSON in UTF-8."""
 DEEPEST = 8
-"""Levels of lists and objects within one attribute."""
+"""The most levels of lists and objects within one attribute."""
 
 
 def fault(attributes: Mapping[str, Any]) -> str | None:
@@ -43,7 +43,7 @@ Attributes = Annotated[dict[str, Any], Field(max_length=MOST_ATTRIBUTES), SPARIN
 
 
 def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes after a change: null removes a name, an object is merged, anything else replaces (RFC 7396)."""
+    """Return attributes after a change: null removes a name, an object is merged, another value replaces (RFC 7396)."""
     result = dict(attributes)
     for name, value in changes.items():
         if value is None:
@@ -57,12 +57,12 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def as_text(value: Any) -> str:
-    """A value as a query writes it: a text unchanged, any other value as JSON."""
+    """Return a value in the form of a query: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def sought(text: str) -> str:
-    """A text of a query in the form of ``as_text``: the names of an object may come in any order."""
+    """Return a query's text in the form of ``as_text``, with the names of objects sorted."""
     if text[:1] not in ("[", "{"):
         return text
     try:
@@ -72,7 +72,7 @@ def sought(text: str) -> str:
 
 
 def _depth(value: Any) -> int:
-    """Levels of lists and objects; a body has few, so this ends."""
+    """Return the levels of lists and objects. The recursion is shallow, since bodies have few levels."""
     if isinstance(value, dict):
         value = list(value.values())
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

@@ -1,4 +1,5 @@
-"""The baseline of a study, field ``baseline``: the settings that are in use, near which the recommendation stays."""
+"""The baseline of a study, field ``baseline``: the settings in use, from which recommendations change few
+parameters."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from adabkb_service.contract.parameters import MOST_PARAMETERS, Choice, FixedPar
 from adabkb_service.engine.space import Space
 
 NEEDS_AUTO = "cannot be used by this algorithm, which recommends evaluated points only; the profile auto can use it"
-IS_FIXED = "is a fixed parameter, which has one value; leave it out"
+IS_FIXED = "is a fixed parameter, so it cannot change; leave it out"
 NOT_ALL_SHARES = "is a share of a mixture; give all its shares, or none"
-IS_CONTEXT = "is a context parameter, which is not chosen; leave it out"
+IS_CONTEXT = "is a context parameter, which the server does not choose; leave it out"
 
 Baseline = Annotated[
     dict[Name, Choice],
     Field(
         max_length=MOST_PARAMETERS,
-        description="the settings that are in use, by the names of parameters: of equally good points the "
-        "recommendation is the one that changes fewer of them",
+        description="the settings in use, by the names of parameters: of equally good points, the server recommends "
+        "the one that changes fewer of them",
     ),
     SPARING,
 ]
@@ -31,10 +32,10 @@ Baseline = Annotated[
 
 
 def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: Space, algorithm: Algorithm) -> None:
-    """Check that a baseline has values of parameters that are chosen.
+    """Check that a baseline has valid values of parameters that the server chooses.
 
     Raises:
-        PydanticCustomError: the algorithm has no use for one.
+        PydanticCustomError: the algorithm cannot use a baseline.
         ValidationError: one error per parameter that is unknown, out of range, inactive, fixed or context.
     """
     if not isinstance(algorithm, AutoProfile):

@@ -1,4 +1,4 @@
-"""Catalogues: what changes in one while the study runs, and what does not go with one."""
+"""Catalogues: changes while the study runs, and fields that cannot be combined with them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from adabkb_service.contract.tables import MOST_ROWS
 RowNames = Annotated[list[Text], Field(max_length=MOST_ROWS), SPARING]
 
 ALONE: Mapping[str, str] = {
-    "constraints": "cannot go with a catalogue yet; leave out the rows that must not be suggested, and let the "
-    "evaluation fail elsewhere",
-    "mixtures": "cannot go with a catalogue yet; leave the mixtures out, or put the formulas into the catalogue",
-    "transfer_from": "cannot go with a catalogue yet; import the older results as those of this study",
-    "baseline": "cannot go with a catalogue yet; leave it out",
+    "constraints": "cannot be combined with a catalogue yet; leave out the rows that must not be suggested, and "
+    "report other excluded points as failed",
+    "mixtures": "cannot be combined with a catalogue yet; leave the mixtures out, or put the formulas into the "
+    "catalogue",
+    "transfer_from": "cannot be combined with a catalogue yet; import the older results as those of this study",
+    "baseline": "cannot be combined with a catalogue yet; leave it out",
 }
-"""Fields of a study that do not go with a catalogue, and why."""
-CONDITIONAL = "cannot go with parameters that have conditions (when) yet; leave the conditions out"
-NEEDS_AUTO = "has no catalogues; leave the algorithm out: auto has them"
-TWICE = "is the second catalogue of the study, which may have one; make it a categorical parameter with descriptors"
-NOT_GIVEN = "is of a table that the server has; give the table itself"
+"""Fields of a study that cannot be combined with a catalogue, with the error message."""
+CONDITIONAL = "cannot be combined with conditions (when) yet; leave the conditions out"
+NEEDS_AUTO = "does not support catalogues; leave the algorithm out: auto supports them"
+TWICE = "is the study's second catalogue, and only one is allowed; make it a categorical parameter with descriptors"
+NOT_GIVEN = "is set by the server; give the table itself"
 
 
 class TableChange(Body):
@@ -33,40 +34,41 @@ class TableChange(Body):
 
     add: Annotated[
         TableText,
-        Field(description="rows at the end: CSV with the same line of heads as the table", exclude_if=lambda t: not t),
+        Field(description="rows to append: CSV with the same header as the table", exclude_if=lambda t: not t),
     ] = ""
     withdraw: Annotated[
-        RowNames, Field(description="rows that are not suggested any more", exclude_if=lambda names: not names)
+        RowNames, Field(description="rows that the server must not suggest again", exclude_if=lambda names: not names)
     ] = Field(default_factory=list)
     restore: Annotated[
-        RowNames, Field(description="withdrawn rows that are suggested again", exclude_if=lambda names: not names)
+        RowNames,
+        Field(description="withdrawn rows that the server may suggest again", exclude_if=lambda names: not names),
     ] = Field(default_factory=list)
 
 
 def catalogues_of(parameters: Iterable[Parameter]) -> list[CatalogueParameter]:
-    """Those of some parameters."""
+    """Return the catalogues among the parameters."""
     return [each for each in parameters if isinstance(each, CatalogueParameter)]
 
 
 def check_goes_with_catalogue(field: str, value: Any, parameters: Sequence[Parameter] | None) -> None:
-    """Refuse a field that does not go with a catalogue.
+    """Refuse a field that cannot be combined with a catalogue.
 
     Raises:
-        PydanticCustomError: it is given, and there is one.
+        PydanticCustomError: the field is given and there is a catalogue.
     """
     if value and catalogues_of(parameters or ()):
         raise PydanticCustomError("catalogue", ALONE[field])
 
 
 def check_catalogues(parameters: Sequence[Parameter], *, is_stored: bool) -> None:
-    """Refuse what does not go with a catalogue among the parameters.
+    """Refuse parameters that cannot be combined with a catalogue.
 
     Args:
-        parameters: of the study.
-        is_stored: whether they come from the database, where a table has a digest.
+        parameters: the study's parameters.
+        is_stored: whether they come from the database, which stores a digest instead of the table.
 
     Raises:
-        PydanticCustomError: there are two, or conditions, or a table is not given.
+        PydanticCustomError: there are two catalogues, or conditions, or a table is missing.
     """
     found = catalogues_of(parameters)
     if not found:

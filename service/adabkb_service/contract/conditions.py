@@ -1,4 +1,4 @@
-"""The conditions of parameters, field ``when``: checked against each other, each fault at its own place."""
+"""The conditions of parameters, field ``when``, checked against each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def conditions(parameters: Sequence[Parameter]) -> tuple[Condition, ...]:
 
 
 def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
-    """The errors in the conditions of a study's parameters, whose names are distinct."""
+    """Return the errors in the conditions of a study's parameters, whose names must be distinct."""
     if not _whens(parameters):
         return []
     indices = {parameter.name: index for index, parameter in enumerate(parameters)}

@@ -1,4 +1,4 @@
-"""Constants that several systems have: fields of ``algorithm``, their validation and their defaults.
+"""Constants that several algorithms share: fields of ``algorithm``, their validation and their defaults.
 
 Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model output units
 (standardised, or with ``raw`` the objective's own).
@@ -30,32 +30,33 @@ EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants without a sketch."""
 
 MOST_COORDINATES = 400_000
-"""Largest number of coordinates of points drawn at random, which takes some seconds."""
+"""Largest number of coordinates of random points; drawing this many takes some seconds."""
 MOST_TEST_POINTS = 2_000
-"""Largest number of points of the grid of a GP-ThreDS test. It is limited because a restored study folds all
+"""Largest number of grid points of a GP-ThreDS test. It is limited because restoring a study replays all
 results."""
 
 Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
 Index = Annotated[
-    Literal["ucb", "ei"], Field(description="what cells compete with: upper bound or expected improvement")
+    Literal["ucb", "ei"], Field(description="index that ranks cells: upper bound or expected improvement")
 ]
 
 
 class System(Body):
-    """A system, and which definitions of studies go with it."""
+    """An algorithm, and the features of studies that it supports."""
 
     has_model: ClassVar[bool] = True
-    """Whether the system chooses points by a model of the results."""
+    """Whether the algorithm chooses points with a model of the results."""
     takes_slices: ClassVar[bool] = False
-    """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
+    """Whether the algorithm can suggest points in a slice of the space: ``Policy.suggestions_within``."""
     takes_constraints: ClassVar[bool] = False
-    """Whether the system keeps to constraints on parameters."""
+    """Whether the algorithm supports constraints on parameters."""
     takes_mixtures: ClassVar[bool] = False
-    """Whether the system keeps to mixtures."""
+    """Whether the algorithm supports mixtures."""
     takes_every_space: ClassVar[bool] = False
-    """Whether parameters may have conditions and descriptors, be periodic or a catalogue, and be edited."""
+    """Whether the algorithm supports conditions, descriptors, periodic parameters, catalogues and edits of the
+    space."""
     takes_metrics: ClassVar[bool] = False
-    """Whether the system models metrics beside the objective. Others are never given any."""
+    """Whether the algorithm models metrics besides the objective. Other algorithms never receive any."""
 
 
 class KernelFields(System):
@@ -64,14 +65,14 @@ class KernelFields(System):
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float,
-        # Not as an enumeration: generators of clients take no numbers in one.
+        # Not an enumeration, since client generators do not accept numbers in one.
         Field(
             description="nu of the Matern kernel: 0.5, 1.5 or 2.5", json_schema_extra={"minimum": 0.5, "maximum": 2.5}
         ),
     ] = Config.smoothness
     lengthscale: Annotated[
         Constant | Annotated[list[Constant], Field(max_length=MOST_PARAMETERS), SPARING] | None,
-        Field(description="one, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
+        Field(description="one number, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
     ] = None
 
     @field_validator("smoothness")
@@ -97,13 +98,14 @@ class ConstantsFields(KernelFields):
     ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
     delta: Delta = Config.delta
     coordinates: Annotated[
-        Literal["unit", "raw"], Field(description="the model's: the unit cube, or the parameters' own")
+        Literal["unit", "raw"], Field(description="coordinates of the model: the unit cube, or the parameters' own")
     ] = Config.coordinates
     outputs: Annotated[
-        Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
+        Literal["standardized", "raw"] | None,
+        Field(description="units of the model's outputs; by default raw if the coordinates are raw"),
     ] = None
     exchanged: ClassVar[Mapping[str, Any]] = {}
-    """Constants of the engine that are fixed for this system, and distinguish it from Ada-BKB."""
+    """Constants of the engine that are fixed for this algorithm and distinguish it from Ada-BKB."""
     own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}
     """Fields that are not passed to the engine under their own names."""
 
@@ -113,7 +115,7 @@ class ConstantsFields(KernelFields):
         return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:
-        """The constants, with the defaults that depend on the space as numbers. A study stores them, so that it keeps
+        """Return the constants with defaults that depend on the space as numbers. A study stores them, so that it keeps
         its constants when a later version has other defaults.
 
         Raises:
@@ -122,9 +124,9 @@ class ConstantsFields(KernelFields):
         if self.coordinates == "raw":
             for axis in space.axes:
                 if axis.raw_bounds is None:
-                    raise incompatible("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
+                    raise incompatible("coordinates", "raw coordinates need numeric or ordinal parameters; choose unit")
                 if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
-                    raise incompatible("coordinates", "the bounds are too far apart for raw ones; choose unit")
+                    raise incompatible("coordinates", "the bounds are too far apart for raw coordinates; choose unit")
         self._lengthscales(space, [])
         problem = Problem(space, self.config(None), seed=0)
         return self.model_copy(
@@ -139,7 +141,7 @@ class WidthFields(Body):
     """The constants of the confidence width."""
 
     noise_std: Annotated[
-        Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
+        Constant, Field(description="xi, in model output units; the study's noise_std overrides it")
     ] = Config.noise_std
     norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
     beta: Annotated[
@@ -162,17 +164,17 @@ class TreeFields(ConstantsFields):
     max_depth: Annotated[
         Annotated[int, Field(ge=0, le=MAX_DEPTH), Whole] | None, Field(description="h_max; by default 10 d")
     ] = None
-    v1: Annotated[Constant | None, Field(description="with rho: V_h = F g(v1 rho^h)")] = None
+    v1: Annotated[Constant | None, Field(description="together with rho: V_h = F g(v1 rho^h)")] = None
     rho: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
-        Field(validate_default=True, description="without v1 and rho each cell's own radius is used"),
+        Field(validate_default=True, description="together with v1; without both, each cell's own radius is used"),
     ] = None
 
     @field_validator("rho")
     @classmethod
     def _both_or_none(cls, rho: float | None, info: ValidationInfo) -> float | None:
         if "v1" in info.data and (rho is None) != (info.data["v1"] is None):
-            raise PydanticCustomError("missing", "v1 and rho go together: give both or none")
+            raise PydanticCustomError("missing", "v1 and rho belong together; give both or neither")
         if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
             raise PydanticCustomError("rho", "the Matern kernel of smoothness 0.5 has no linear g for v1 and rho")
         return rho
@@ -187,7 +189,7 @@ class TreeFields(ConstantsFields):
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
         if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
             raise incompatible(
-                "max_depth", "is too large for a branching of {branching}; lower one", branching=self.branching
+                "max_depth", "is too large for a branching of {branching}; lower one of them", branching=self.branching
             )
         return own.model_copy(update={"max_depth": depth})
 
@@ -197,7 +199,10 @@ class GridFields(ConstantsFields):
 
     points_per_axis: Annotated[
         Annotated[int, Field(ge=2, le=MOST_POINTS), Whole] | None,
-        Field(description="of the grid; choices and fewer values are all on it; by default 15, or as many as fit"),
+        Field(
+            description="points per axis of the grid; parameters with fewer values have all of them; by default 15, "
+            "or as many as fit"
+        ),
     ] = None
 
     def resolved(self, space: Space) -> Self:
@@ -215,7 +220,7 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
 
     Args:
         space: of the study.
-        wanted: points per axis that the user asks for, or None.
+        wanted: points per axis that the user requests, or None.
         usual: points per axis by default. If the grid would be too large, there are as many as possible.
         most: largest number of points of the whole grid.
 
@@ -229,7 +234,8 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
     size = grid_size(space, wanted or 2)
     raise incompatible(
         "points_per_axis",
-        "a grid of {size} points is too large ({most} at most): {remedy}; kind ada-bkb and random-bkb need none",
+        "a grid of {size} points is too large ({most} at most): {remedy}; the kinds ada-bkb and random-bkb need no "
+        "grid",
         size=f"{size:,.0f}" if size < 1e9 else f"{size:.3g}",
         most=f"{most:,}",
         remedy=f"at most {fitting} per axis fit" if fitting > 1 else "no grid of these parameters fits",

@@ -1,4 +1,4 @@
-"""Constraints on parameters as users declare them: texts in the grammar of the engine, checked against a space."""
+"""Constraints on parameters: texts in the engine's grammar, checked against a space."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ConstraintText = Annotated[str, StringConstraints(strip_whitespace=True, min_len
 
 
 def check_constraints(texts: Sequence[str], space: Space, *, was_edited: bool = False) -> None:
-    """Check that constraints are of the grammar and fit the parameters. ``StudyDefinition.exclusions`` says whether
-    they leave points of the space, which takes longer.
+    """Check that constraints parse and fit the parameters. ``StudyDefinition.exclusions`` checks whether any point
+    satisfies them, which takes longer.
 
     Args:
-        texts: of the constraints.
+        texts: the constraints.
         space: the space without them.
         was_edited: whether the space may have lost values that they name.
 
     Raises:
-        ValidationError: they do not; one error per constraint that is at fault.
+        ValidationError: with one error per invalid constraint.
     """
     if found := incompatible(texts, space, was_edited=was_edited):
         raise ValidationError.from_exception_data(

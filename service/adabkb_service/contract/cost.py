@@ -16,16 +16,16 @@ COST = "cost"
 """The metric."""
 HIGHEST_COST = 1e30
 """The highest cost of one result: the sum over all results must be a finite number."""
-NEEDS_COST = 'needs cost, too: "told", each result brings it, or "measured", the seconds of its attempt'
-NEEDS_AUTO = "needs the profile auto: the other systems model the value alone"
-WITH_STOPPING = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
-IS_OBJECTIVE = "cannot go with an objective of this name; give the objective another name"
+NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'
+NEEDS_AUTO = "needs the profile auto, since other algorithms model only the value"
+WITH_STOPPING = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
+IS_OBJECTIVE = "cannot be combined with an objective of this name; give the objective another name"
 
 
 class CostBudget(Body):
     """A budget in the units of the cost."""
 
-    cost: Annotated[Positive, Field(description="no trial is handed out once the results have cost as much")]
+    cost: Annotated[Positive, Field(description="no trial is issued once the results have cost this much")]
 
 
 def _kind(budget: object) -> str:
@@ -35,19 +35,19 @@ def _kind(budget: object) -> str:
 Budget = Annotated[
     Annotated[Count, Tag("trials")] | Annotated[CostBudget, Tag("cost")],
     Discriminator(_kind),
-    Field(description='trials at most, each counts once, however often leased; or {"cost": 3600}'),
+    Field(description='maximum number of trials, each counted once however often it is leased; or {"cost": 3600}'),
 ]
 CostSource = Annotated[
     Literal["told", "measured"] | None,
-    Field(description="where the metric cost comes from: results tell it, or it is the seconds of the attempt"),
+    Field(description="source of the metric cost: told (each result gives it) or measured (seconds of the attempt)"),
 ]
 
 
 def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The field of a definition that does not go with the others because of costs, and why; None if all do.
+    """Return the field of a definition that its costs do not allow, with the error message; None if all are valid.
 
     Args:
-        definition: its fields, as the model has them.
+        definition: the validated fields.
     """
     has_budget = isinstance(definition["budget"], CostBudget)
     if definition["cost"] is None:
@@ -63,11 +63,11 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
 
 
 def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
-    """The same of a stored definition."""
+    """Return the same for a stored definition."""
     budget = definition.get("budget")
     return budget["cost"] if isinstance(budget, Mapping) else None
 
 
 def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:
-    """The cost of a result with these metrics; 0 in a study without costs."""
+    """Return the cost of a result with these metrics; 0 in a study without costs."""
     return metrics[COST] if metrics is not None and definition.get("cost") else 0.0

@@ -1,4 +1,4 @@
-"""The curve of a trial: what it has reported before its end."""
+"""The curve of a trial: its intermediate values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 class CurveSummary(BaseModel):
     """A summary of the reports of an attempt."""
 
-    reports: Annotated[int, Field(description="how many")]
-    step: Annotated[int, Field(description="of the last one")]
-    value: Annotated[float, Field(description="of the last one")]
+    reports: Annotated[int, Field(description="number of reports")]
+    step: Annotated[int, Field(description="from the last report")]
+    value: Annotated[float, Field(description="from the last report")]
     best: float
     gain_step: Annotated[int, Field(description="the last step with an improvement that counts")]
     gain_value: float
@@ -27,7 +27,7 @@ class Estimate(BaseModel):
 
 
 class CurvePoint(BaseModel):
-    """A value that a trial reported before its end."""
+    """An intermediate value of a trial."""
 
     step: int
     value: float

@@ -1,4 +1,4 @@
-"""Early stopping: the rules that end trials before their last step, by the values that they report.
+"""Early stopping: rules that end trials before their last step, based on their intermediate values.
 
 A rule compares a trial with others at *marks*, so that a report needs no whole curves: the asha rule has one mark per
 rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each decision is a
@@ -32,10 +32,10 @@ class _Rule(Body):
     """The common fields of all rules."""
 
     compares: ClassVar[bool] = True
-    """Whether it compares trials with each other. If not, the last value of a trial that it ends is the result."""
+    """Whether the rule compares trials. If not, the last value of a stopped trial is its result."""
 
-    max_steps: Annotated[Steps, Field(description="steps of a full evaluation")]
-    min_steps: Annotated[Steps, Field(description="steps that every trial may take")] = 1
+    max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
+    min_steps: Annotated[Steps, Field(description="number of steps that every trial may take")] = 1
 
     @model_validator(mode="after")
     def _leaves_room(self) -> Self:
@@ -50,27 +50,27 @@ class _Rule(Body):
 
     @abstractmethod
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
-        """Why a trial should stop, in a sentence; None if it should go on.
+        """Return why a trial should stop, in a sentence; None if it should continue.
 
         Args:
-            curve: of the trial, up to the report in question.
+            curve: the trial's curve, up to the current report.
             others: values that other trials reported at the mark of this report.
             sign: +1 if larger values are better, -1 if smaller ones are.
         """
 
     def may_stop(self, step: int) -> bool:
-        """Whether the rule applies at a step: not before ``min_steps``, and not where the evaluation is over anyway."""
+        """Whether the rule applies at a step: not before ``min_steps``, and not at the end of the evaluation."""
         return self.min_steps <= step < self.max_steps
 
 
 class MedianRule(_Rule):
-    """Stops a trial whose best value is worse than the median of the values of others at the same step."""
+    """Stops a trial whose best value is worse than the median of other trials' values at the same step."""
 
     rule: Literal["median"]
-    after_trials: Annotated[Trials, Field(description="other trials that must have reported the step")] = 5
+    after_trials: Annotated[Trials, Field(description="number of other trials that must have reported the step")] = 5
 
     def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
-        """Each step: trials that are compared report the same steps."""
+        """Every step is a mark, since the rule compares values at the same step."""
         return step if self.may_stop(step) else None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
@@ -88,14 +88,14 @@ class MedianRule(_Rule):
 
 class AshaRule(_Rule):
     """Asynchronous successive halving: at steps min_steps, min_steps * eta, min_steps * eta^2, ... (the rungs), the
-    best 1 / eta of the trials that have come so far go on."""
+    best 1 / eta of the trials that have reached it continue."""
 
     rule: Literal["asha"]
-    eta: Annotated[int, Field(ge=2, le=1000, description="one in eta trials goes on from each rung"), Whole] = 3
-    after_trials: Annotated[Trials, Field(description="other trials that must have reached the rung")] = 1
+    eta: Annotated[int, Field(ge=2, le=1000, description="one in eta trials continues from each rung"), Whole] = 3
+    after_trials: Annotated[Trials, Field(description="number of other trials that must have reached the rung")] = 1
 
     def mark(self, before: int, step: int) -> int | None:
-        """The highest rung that the report has reached and the one before it had not."""
+        """Return the highest rung that this report has reached and the previous report had not."""
         reached, rung = None, self.min_steps
         while rung <= step and self.may_stop(rung):
             reached = rung if rung > before else reached
@@ -112,7 +112,7 @@ class AshaRule(_Rule):
             return None
         return (
             f"At step {curve['step']} it has place {better + 1} of {len(others) + 1} trials, of which the best "
-            f"{places} go on."
+            f"{places} continue."
         )
 
 
@@ -122,13 +122,13 @@ class PatienceRule(_Rule):
     compares: ClassVar[bool] = False
 
     rule: Literal["patience"]
-    no_gain_for: Annotated[Steps, Field(description="steps without an improvement that end a trial")]
+    no_gain_for: Annotated[Steps, Field(description="number of steps without an improvement after which a trial ends")]
     min_gain: Annotated[
         float, Field(ge=0, allow_inf_nan=False, description="improvements no larger than this do not count")
     ] = 0.0
 
     def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
-        """None, because no other trial matters."""
+        """None, since the rule ignores other trials."""
         return None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:  # noqa: ARG002
@@ -143,7 +143,7 @@ EarlyStopping = Annotated[MedianRule | AshaRule | PatienceRule, Field(discrimina
 
 
 def extended(curve: Curve | None, step: int, value: float, rule: _Rule | None, sign: float) -> Curve:
-    """A curve with one more report; None stands for a curve without reports."""
+    """Return a curve with one more report. None means a curve without reports."""
     if curve is None:
         return Curve(reports=1, step=step, value=value, best=value, gain_step=step, gain_value=value)
     least = rule.min_gain if isinstance(rule, PatienceRule) else 0.0

@@ -1,6 +1,6 @@
-"""The lines of an exported study, as they are written and, with stricter types, as they are read.
+"""The lines of an exported study, as written and, with stricter types, as read.
 
-Whatever is stored can be exported. A file may have been altered since then, so an import validates what it reads.
+Any stored study can be exported. A file may be altered after the export, so an import validates it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DictionaryLine(BaseModel):
 
 
 class ReportLine(BaseModel):
-    """A value that a trial reported before its end."""
+    """An intermediate value of a trial."""
 
     trial: int
     attempt: int
@@ -64,7 +64,7 @@ class FileLine(File):
 
 
 class KeyLine(BaseModel):
-    """An answer that is stored under an idempotency key."""
+    """An answer stored under an idempotency key."""
 
     scope: str
     key: str
@@ -103,7 +103,7 @@ class _Learned(_Constants):
     beta: NotNegative
     effective_dimension: NotNegative
     metrics: list[_Learned] = []
-    """The same of each metric."""
+    """The checkpoint of each metric."""
 
 
 class _Batch(_Finite):
@@ -179,7 +179,7 @@ class _Cell(BaseModel):
 
 
 class _Suggested(BaseModel):
-    """Details of a suggestion that are only displayed; the log does not need them."""
+    """Details of a suggestion for display only; the log does not need them."""
 
     model_config = ConfigDict(strict=True)
 

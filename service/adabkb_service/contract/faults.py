@@ -1,4 +1,4 @@
-"""Limits the faults of a body that are collected to about ``MOST_ERRORS``, and counts the others.
+"""Collects about ``MOST_ERRORS`` faults of a body, and counts the others.
 
 pydantic validates everything and keeps an error object for each fault, so a body with a fault in every few bytes would
 cost hundreds of times its size. Therefore a list that is too long is refused before its items are validated. Of many
@@ -22,11 +22,11 @@ from adabkb_service.errors import MOST_ERRORS
 T = TypeVar("T")
 
 MORE = "more_faults"
-"""The type of the error that stands for further ones. Its context has their ``count``."""
+"""The type of the error that stands for omitted errors. Its context has their ``count``."""
 
 
 class _Sparing:
-    """Limits the faults that are collected from a list or an object. In an ``Annotated`` it must come after a ``Field``
+    """Limits the number of faults collected from a list or an object. In an ``Annotated`` it must follow a ``Field``
     with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -94,7 +94,7 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
-    """An error with the first faults and the number of the others, including the ``uncollected`` ones."""
+    """Return an error with the first faults and the number of the others, including the ``uncollected`` ones."""
     first: list[InitErrorDetails] = []
     for fault in faults:
         if fault["type"] == MORE:

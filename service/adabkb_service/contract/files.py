@@ -13,11 +13,11 @@ from adabkb_service.contract.answers import Answer
 class File(Answer):
     """A file of a trial, without its content."""
 
-    number: Annotated[int, Field(description="in the study, in order of addition")]
+    number: Annotated[int, Field(description="number in the study, in order of addition")]
     trial: int
     name: str
-    media_type: Annotated[str, Field(description="as it was said when the file was added; nothing checks it")]
+    media_type: Annotated[str, Field(description="as given when the file was added; not verified")]
     size: Annotated[int, Field(description="in bytes")]
-    digest: Annotated[str, Field(description="SHA-256 of the content, in hexadecimal digits")]
-    user: Annotated[str | None, Field(description="who added it; null where the server asks for no tokens")]
+    digest: Annotated[str, Field(description="SHA-256 of the content in hexadecimal")]
+    user: Annotated[str | None, Field(description="who added it; null if the server needs no tokens")]
     created_at: datetime

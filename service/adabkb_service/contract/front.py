@@ -12,25 +12,25 @@ from adabkb_service.contract.objectives import Direction
 
 
 class FrontObjective(Answer):
-    """One of several objectives, with the value above which volume counts."""
+    """One of several objectives, with its reference for the hypervolume."""
 
     metric: str
     direction: Direction
     reference: float
     learned: Annotated[
-        bool, Field(description="whether the reference is the worst result so far: the study gives none")
+        bool, Field(description="true: the study gives no reference, so the worst result so far is used")
     ]
 
 
 class Growth(Answer):
-    """How large the hypervolume was after a result."""
+    """The hypervolume after a result."""
 
     observation: int
     hypervolume: float
 
 
 class FrontPoint(Answer):
-    """A result that no other one dominates."""
+    """A result that no other result dominates."""
 
     observation: int
     trial: int | None
@@ -39,28 +39,39 @@ class FrontPoint(Answer):
 
 
 class FrontEstimate(Answer):
-    """An evaluated point of which none has better posterior means than another one."""
+    """An evaluated point on the model's front: no other evaluated point has better posterior means."""
 
     parameters: Parameters
-    metrics: Annotated[dict[str, MetricPrediction], Field(description="by the model: the objectives and other metrics")]
-    probability: Annotated[float, Field(description="that it is on the front of all evaluated points, by the model")]
-    feasible_probability: Annotated[float, Field(description="that it keeps all outcome constraints")]
+    metrics: Annotated[
+        dict[str, MetricPrediction], Field(description="the model's predictions of objectives and other metrics")
+    ]
+    probability: Annotated[
+        float, Field(description="the model's probability that the point is on the front of all evaluated points")
+    ]
+    feasible_probability: Annotated[
+        float, Field(description="probability that the point satisfies all outcome constraints")
+    ]
 
 
 class Front(Answer):
-    """The Pareto front by results and by the model, and the hypervolume over time."""
+    """The Pareto front of the results and of the model, and the hypervolume over time."""
 
     objectives: list[FrontObjective]
-    results: Annotated[int, Field(description="that count")]
+    results: Annotated[int, Field(description="number of results that count")]
     hypervolume: Annotated[
         float | None,
-        Field(description="that the results dominate, up to the reference, in units of all objectives multiplied"),
+        Field(
+            description="volume that the results dominate, up to the reference, in the product of all objectives' units"
+        ),
     ]
     history: Annotated[
-        list[Growth], Field(description="where it has grown, with the reference of now; it stays until the next entry")
+        list[Growth],
+        Field(
+            description="an entry for each result that increased the hypervolume, computed with the current reference"
+        ),
     ]
     observed: Annotated[
         list[FrontPoint],
-        Field(description="in order; of the results that keep the outcome constraints, and empty if none does"),
+        Field(description="in order of results, of those that satisfy the outcome constraints; empty if none does"),
     ]
     model: Annotated[list[FrontEstimate], Field(description="in order of first observation")]

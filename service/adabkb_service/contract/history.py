@@ -22,35 +22,35 @@ class Event(Answer):
 
 
 class RandomKey(Answer):
-    """The two numbers that determine random draws."""
+    """The two numbers that determine the random draws."""
 
     seed: int
     step: int
 
 
 class Decision(Answer):
-    """The inputs of the decision on a suggestion."""
+    """The inputs from which a suggestion was decided."""
 
-    revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
+    revision: Annotated[int, Field(description="the last event that the decision used")]
     origin: Origin
-    results: Annotated[int, Field(description="results that counted")]
-    pending: Annotated[list[int], Field(description="trials that were handed out or queued and had no result yet")]
+    results: Annotated[int, Field(description="number of results that counted")]
+    pending: Annotated[list[int], Field(description="trials that were issued or queued and had no result yet")]
     failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
     best: Best | None
     random: RandomKey
-    path: Annotated[list[CellRef], Field(description="from the root to its cell; empty if it has none")]
-    capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
+    path: Annotated[list[CellRef], Field(description="cells from the root to that of the point; empty if it has none")]
+    capped: Annotated[bool, Field(description="whether the refinement of cells ended early to answer in time")]
     distance: Annotated[
         float | None,
         Field(
-            description="how far the point was from the nearest one that had been handed out or evaluated: the largest "
+            description="distance of the point to the nearest issued or evaluated one: the largest "
             "difference in any parameter, as a share of its range (1 between two categories); null for the first point"
         ),
     ]
     gain: Annotated[
         float | None,
         Field(
-            description="expected improvement on the best result, by the model; where there are outcome constraints, "
+            description="the model's expected improvement on the best result; where there are outcome constraints, "
             "times the probability that the point keeps them, and null while no result does"
         ),
     ]
@@ -58,16 +58,16 @@ class Decision(Answer):
         dict[str, float] | None,
         Field(
             exclude_if=lambda value: value is None,
-            description="how much each older study counted, by its id: 0 ignores what it says, 1 takes it over in "
-            "full; only in studies with transfer_from",
+            description="weight of each older study, by its id, from 0 (ignored) to 1 (used in full); only in studies "
+            "with transfer_from",
         ),
     ] = None
-    in_words: Annotated[str, Field(description="why this point, in a sentence or two")]
+    in_words: Annotated[str, Field(description="why the point was chosen, in a sentence or two")]
 
 
 class Why(Answer):
-    """How a trial came about, and what became of it."""
+    """Why a trial was suggested, and its history."""
 
     trial: Trial
     decision: Annotated[Decision | None, Field(description="null for a point that a user queued")]
-    events: Annotated[list[Event], Field(description="all that concern it, in order")]
+    events: Annotated[list[Event], Field(description="all events about the trial, in order")]

@@ -1,4 +1,4 @@
-"""Metrics beside the objective: how a study declares them, bounds them, and what that makes of a result."""
+"""Metrics besides the objective: their declaration, their bounds, and the violations of a result."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class OutcomeConstraint(Body):
     @model_validator(mode="after")
     def _some_bound(self) -> Self:
         if self.lower is None and self.upper is None:
-            raise PydanticCustomError("outcome_constraint", "must have lower, upper or both, which are finite numbers")
+            raise PydanticCustomError("outcome_constraint", "must have lower, upper or both, as finite numbers")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            raise PydanticCustomError("outcome_constraint", "must have a lower bound that is not above the upper one")
+            raise PydanticCustomError("outcome_constraint", "must have a lower bound no larger than the upper one")
         return self
 
     def allows(self, value: float) -> bool:
-        """Whether a value of the metric keeps the bounds."""
+        """Whether a value of the metric satisfies the bounds."""
         return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
 
 
@@ -56,13 +56,13 @@ def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 
 def violations(metrics: tuple[Metric, ...], values: Metrics) -> Metrics:
-    """How far values are beyond the bounds, by the names of the metrics that are."""
+    """Return how far values exceed the bounds, by the names of the metrics that do."""
     found = {metric.name: metric.violation(values[metric.name]) for metric in metrics}
     return {name: amount for name, amount in found.items() if amount > 0.0}
 
 
 def total_violation(metrics: tuple[Metric, ...], values: Metrics) -> float:
-    """The sum of the relative violations; 0 for a feasible result."""
+    """Return the sum of the relative violations; 0 for a feasible result."""
     return math.fsum(metric.relative_violation(values[metric.name]) for metric in metrics)
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of a study, field ``mixtures``: parameters that are the shares of a whole."""
+"""Mixtures of a study, field ``mixtures``: parameters that are shares of a whole."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from adabkb_service.engine import mixtures as engine
 from adabkb_service.engine.shares import problems
 
 MOST_MIXTURES = 10
-NEEDS_AUTO = "cannot be kept by this algorithm; the profile auto can keep them"
+NEEDS_AUTO = "are not supported by this algorithm; the profile auto supports them"
 
 
 class Mixture(Body):
-    """Parameters that are the shares of a whole: floats whose values sum to a total."""
+    """Parameters that are shares of a whole: floats whose values sum to a total."""
 
     parameters: Annotated[
         list[Name],
         Field(min_length=2, max_length=MOST_PARAMETERS, description="the shares, each a float of 0 or more"),
         SPARING,
     ]
-    total: Annotated[Positive, Field(description="what the shares sum to, such as 1 or 100")] = 1.0
+    total: Annotated[Positive, Field(description="sum of the shares, such as 1 or 100")] = 1.0
     at_most: Annotated[
         Count | None,
         Field(
-            description="how many shares may be above 0; by default all of them", exclude_if=lambda most: most is None
+            description="maximum number of shares above 0; by default all of them", exclude_if=lambda most: most is None
         ),
     ] = None
     least: Annotated[
@@ -46,21 +46,21 @@ class Mixture(Body):
     ] = 0.0
 
     def of_engine(self) -> engine.Mixture:
-        """As the engine has it."""
+        """Return the engine's mixture."""
         return engine.Mixture(tuple(self.parameters), self.total, self.at_most, self.least)
 
 
 Mixtures = Annotated[
     Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING],
-    Field(description="shares of a whole: those of every point sum to the total", exclude_if=not_),
+    Field(description="shares of a whole, which sum to the total at every point", exclude_if=not_),
 ]
 
 
 def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter], algorithm: Algorithm) -> None:
-    """Check that mixtures are of parameters that can be shares, and that there are points of them.
+    """Check that the parameters of mixtures can be shares, and that some point satisfies the mixtures.
 
     Raises:
-        PydanticCustomError: the algorithm does not keep them.
+        PydanticCustomError: the algorithm does not support mixtures.
         ValidationError: one error per fault.
     """
     if not algorithm.takes_mixtures:

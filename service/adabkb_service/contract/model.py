@@ -1,4 +1,4 @@
-"""Answers about what a study's model says: its recommendation, predictions, figures, cells and dictionary."""
+"""Answers about a study's model: its recommendation, predictions, figures, cells and dictionary."""
 
 from __future__ import annotations
 
@@ -33,48 +33,51 @@ RecommendationReason = Literal[
 
 
 class Change(Answer):
-    """A parameter whose value is not that of the baseline."""
+    """A parameter whose value differs from the baseline."""
 
     parameter: str
     baseline: Choice
     value: Choice
-    gain: Annotated[float, Field(description="what the model expects to lose if this value alone is put back")]
+    gain: Annotated[float, Field(description="loss that the model expects if only this value is set back")]
 
 
 class ModelRecommendation(Answer):
-    """The evaluated point with the best posterior mean; for a context, the point that is best there by the model. With
-    a baseline, a point that is as good and changes fewer of its values. The last two need not have been evaluated."""
+    """The evaluated point with the best posterior mean; for a context, the point that the model expects to be best.
+    With a baseline, an equally good point that changes fewer values. The last two need not have been evaluated."""
 
     parameters: Parameters
     mean: float
     std: float
-    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("of each metric")] = None
-    feasible_probability: Annotated[float | None, of_metrics("that it keeps all outcome constraints")] = None
-    changes: Annotated[list[Change] | None, of_metrics("from the baseline, in studies that have one")] = None
+    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("predictions of each metric")] = None
+    feasible_probability: Annotated[
+        float | None, of_metrics("probability that the point satisfies all outcome constraints")
+    ] = None
+    changes: Annotated[list[Change] | None, of_metrics("changes from the baseline, in studies with one")] = None
 
 
 class Recommendation(Answer):
     """The best point according to the model, and the best observation, in a context if there is one; both null before
-    the first result, where there are several objectives, and while a context is missing."""
+    the first result, with several objectives, and if a context is missing."""
 
     model: ModelRecommendation | None
     observed: Best | None
     gap: float | None
     front: Annotated[
-        list[FrontEstimate] | None, of_metrics("of several objectives, by the model: none is better than another one")
+        list[FrontEstimate] | None,
+        of_metrics("the model's front, with several objectives: none of these points is better than another"),
     ] = None
     required_probability: Annotated[
-        float | None, of_metrics("of keeping all outcome constraints, which the point of the model should have")
+        float | None, of_metrics("required probability that the model's point satisfies all outcome constraints")
     ] = None
     reason: Annotated[
         RecommendationReason | None,
         Field(
-            description="why `model` is null: no_results yet; several_objectives, which have a front; context_needed, "
-            "the best point depends on the context, which the request lacks; model_loading, the server has just "
-            "started; model_busy, the model did not answer in time; model_failed, model.error of the study says why. "
-            "Or why it is not what it should be: nothing_feasible, no result keeps all outcome constraints, so both "
-            "points are those that come closest; nothing_certain, the model gives no evaluated point the required "
-            "probability"
+            description="why `model` is null. no_results: there are none yet; several_objectives: the study has a "
+            "front instead; context_needed: the best point depends on the context, which the request lacks; "
+            "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
+            "see model.error of the study. Or why the points are only the closest ones. nothing_feasible: no result "
+            "satisfies all outcome constraints; nothing_certain: according to the model, no evaluated point has the "
+            "required probability"
         ),
     ] = None
 
@@ -86,28 +89,34 @@ class Predictions(Answer):
 
 
 class Additive(Answer):
-    """A sum of functions of one parameter each, as a part of the model."""
+    """The additive part of the model: a sum of functions of one parameter each."""
 
-    shares: Annotated[list[float], Field(description="per parameter, of the objective's variance; the rest is no sum")]
-    lengthscale: Annotated[float, Field(description="of each of them, as a share of the parameter's range")]
+    shares: Annotated[
+        list[float], Field(description="share of the objective's variance, per parameter; the rest is not additive")
+    ]
+    lengthscale: Annotated[
+        float, Field(description="lengthscale of each function, as a share of the parameter's range")
+    ]
 
 
 class Learned(Answer):
     """The hyperparameters that the ``auto`` profile has learned so far."""
 
-    count: Annotated[int, Field(description="results it was learned from")]
+    count: Annotated[int, Field(description="number of results they were learned from")]
     lengthscales: Annotated[
         list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
     ]
-    additive: Annotated[Additive | None, Field(description="part that is a sum; lengthscales are the rest's")] = None
+    additive: Annotated[
+        Additive | None, Field(description="the additive part; ``lengthscales`` belong to the rest")
+    ] = None
     noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
-    variance: Annotated[float, Field(description="of the objective, in model output units")]
+    variance: Annotated[float, Field(description="variance of the objective, in model output units")]
 
 
 class Batch(Answer):
     """The current batch of ``ada-bbkb``."""
 
-    drawn_at: Annotated[int, Field(description="results when the dictionary was last drawn")]
+    drawn_at: Annotated[int, Field(description="number of results when the dictionary was last drawn")]
 
 
 class Model(ModelSummary):
@@ -118,23 +127,21 @@ class Model(ModelSummary):
     gap: float | None
     beta: Annotated[
         float,
-        Field(
-            description="confidence width of the bounds that prune, per standard deviation (paper: a ridge-scaled one)"
-        ),
+        Field(description="confidence width of the pruning bounds, in standard deviations (paper: ridge-scaled ones)"),
     ]
-    basis: Annotated[int, Field(description="members of the dictionary with independent features")]
-    points: Annotated[int, Field(description="distinct evaluated points")]
+    basis: Annotated[int, Field(description="number of dictionary members with independent features")]
+    points: Annotated[int, Field(description="number of distinct evaluated points")]
     observations: int
     offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
     scale: float
     clipped: Annotated[
         int,
         Field(
-            description="how often rounding forced a factorisation from scratch (auto: how many factorisations of the "
-            "current posterior needed more noise than results have)"
+            description="number of times that rounding forced a new factorization (auto: number of factorizations of "
+            "the current posterior that needed more noise than the results have)"
         ),
     ]
-    learned: Annotated[Learned | Batch | None, Field(description="null where all constants are given")] = None
+    learned: Annotated[Learned | Batch | None, Field(description="null if all constants are given")] = None
 
 
 class Cell(Answer):

@@ -1,4 +1,4 @@
-"""Several objectives of a study, and what does not go with them."""
+"""Several objectives of a study, and fields that cannot be combined with them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ FEWEST_OBJECTIVES, MOST_OBJECTIVES = 2, 4
 Direction = Literal["minimize", "maximize"]
 
 ALONE: Mapping[str, str] = {
-    "direction": "is told by each objective; leave it out here",
-    "noise_std": "is of one objective; bring the standard errors of each result instead (std_errors)",
-    "tolerance": "cannot go with several objectives, which have no gap; use a budget",
-    "stop": "cannot go with several objectives yet, as there is no best result; use a budget",
-    "baseline": "cannot go with several objectives yet, which have a front and no single best point; leave it out",
-    "transfer_from": "cannot go with several objectives yet; leave it out",
-    "early_stopping": "cannot go with several objectives yet, as reports have a value alone; keep one of the two",
+    "direction": "belongs to each objective; leave it out here",
+    "noise_std": "needs a single objective; give the standard errors of each result instead (std_errors)",
+    "tolerance": "cannot be combined with several objectives, which have no gap; use a budget",
+    "stop": "cannot be combined with several objectives yet, since there is no best result; use a budget",
+    "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
+    "it out",
+    "transfer_from": "cannot be combined with several objectives yet; leave it out",
+    "early_stopping": "cannot be combined with several objectives yet, since reports only have a value; keep one of "
+    "the two",
 }
-"""Fields of a study that are of no use with several objectives, and why."""
+"""Fields of a study that cannot be combined with several objectives, with the error message."""
 
 
 class Objective(Body):
@@ -35,8 +37,8 @@ class Objective(Body):
     reference: Annotated[
         Number | None,
         Field(
-            description="a value that a result has to be better than, to count in the hypervolume; by default the "
-            "worst result so far",
+            description="value that a result must exceed to count in the hypervolume; by default the worst result so "
+            "far",
             exclude_if=lambda value: value is None,
         ),
     ] = None
@@ -60,10 +62,10 @@ Objectives = Annotated[
 
 
 def check_alone(field: str, value: Any, objectives: Sequence[Objective] | None) -> None:
-    """Refuse a field that does not go with several objectives.
+    """Refuse a field that cannot be combined with several objectives.
 
     Raises:
-        PydanticCustomError: it is given, and there are some.
+        PydanticCustomError: the field is given and there are several objectives.
     """
     if objectives and value and field in ALONE:
         raise PydanticCustomError("objectives", ALONE[field])
@@ -73,9 +75,9 @@ def check_apart(names: Sequence[str], objectives: Sequence[Objective] | None) ->
     """Refuse metrics, or bounds of metrics, that are objectives.
 
     Raises:
-        PydanticCustomError: one is.
+        PydanticCustomError: one of them is an objective.
     """
     for each in objectives or ():
         if each.metric in names:
-            sentence = "has {name}, which is an objective; leave it out here (a bound of it is its reference)"
+            sentence = "has {name}, which is an objective; leave it out here, and bound it with its reference"
             raise PydanticCustomError("objectives", sentence, {"name": repr(each.metric)})

@@ -1,4 +1,4 @@
-"""Parameters as users declare them, and the types that all request bodies consist of.
+"""Parameters as users declare them, and the types that all request bodies share.
 
 A validator sees only the fields that are declared before its own. Therefore ``scale`` comes before ``low``, and ``low``
 before ``high``, so that each fault is reported at its own field.
@@ -43,7 +43,7 @@ MOST_CHOICES = 1000
 MOST_DESCRIPTORS = 2000
 """Largest number of descriptors of a parameter's choices."""
 FEWEST_ULPS = 16
-"""Least step of a float, in units in the last place of its bounds: with smaller ones values would fall together."""
+"""Least step of a float, in units in the last place of its bounds; with smaller steps, values would coincide."""
 LONGEST_TEXT = 1000
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 LONGEST_CHOICE = 16
@@ -59,7 +59,7 @@ def _integral(value: object) -> object:
 
 
 def _told_once(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """Report one error for a choice, not one for each type that a choice may have."""
+    """Report one error per choice instead of one per type that a choice may have."""
     try:
         return handler(value)
     except ValidationError:
@@ -94,35 +94,36 @@ Choices = Annotated[list[Choice], Field(min_length=1, max_length=MOST_CHOICES), 
 When = Annotated[
     Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
     Field(
-        description="active only where each of these parameters is, and has one of these values; absent: everywhere",
+        description="the parameter is active only if each of these parameters is active and has one of these values; "
+        "absent: always active",
         exclude_if=lambda when: when is None,
     ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
 Unit = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=30)] | None,
-    Field(description="such as °C, for people", exclude_if=lambda unit: unit is None),
+    Field(description="unit for display, such as °C", exclude_if=lambda unit: unit is None),
 ]
 """The unit of the numbers. Nothing is converted."""
 Label = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=100)] | None,
-    Field(description="what people read in place of the name", exclude_if=lambda label: label is None),
+    Field(description="name for display", exclude_if=lambda label: label is None),
 ]
 Known = Annotated[
     bool,
     Field(
-        description="not chosen, but known when a trial is asked for: each suggest gives its value as context",
+        description="the server does not choose it: each suggest gives its value as context",
         exclude_if=not_,
     ),
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
-"""One number for each choice. Only the first fault is reported: there may be thousands of descriptors."""
+"""Require one number per choice. Only the first fault is reported, since there may be thousands of descriptors."""
 Descriptors = Annotated[
     Annotated[dict[Name, Described], Field(max_length=MOST_DESCRIPTORS), SPARING],
     Field(
-        description="numbers that describe the choices, by name: one for each choice, in the order of the choices; "
-        "choices that are alike in them are expected to give similar results",
+        description="numbers that describe the choices, by name: one per choice, in the order of the choices; choices "
+        "with similar numbers are expected to give similar results",
         exclude_if=lambda descriptors: not descriptors,
     ),
 ]
@@ -142,7 +143,7 @@ class Body(BaseModel):
 
 
 class FloatParameter(Body):
-    """A real interval or, with a step, the numbers low, low + step, ... up to high. If it is periodic, such as an angle
+    """A real interval or, with a step, the numbers low, low + step, ... up to high. If it is periodic, like an angle
     or a time of day, high is the same point as low."""
 
     name: Name
@@ -150,11 +151,11 @@ class FloatParameter(Body):
     scale: Literal["linear", "log"] = "linear"
     low: Number
     high: Number
-    step: Annotated[Positive | None, Field(description="on a linear scale only")] = None
+    step: Annotated[Positive | None, Field(description="spacing of the values; only on a linear scale")] = None
     periodic: Annotated[
         bool,
         Field(
-            description="whether low and high are the same point, as of an angle; values are below high",
+            description="whether low and high are the same point, as for an angle; values are below high",
             exclude_if=not_,
         ),
     ] = False
@@ -191,7 +192,7 @@ class FloatParameter(Body):
         if info.data.get("scale") == "log":
             raise PydanticCustomError("log_scale", "must be left out on a log scale")
         if high / step - low / step > MAX_COUNT or step < FEWEST_ULPS * math.ulp(max(abs(low), abs(high))):
-            raise PydanticCustomError("bounds", "is too small; leave it out for any number between low and high")
+            raise PydanticCustomError("bounds", "is too small; leave it out to allow any number between low and high")
         if StepAxis("", low, high, step).count < 2:
             raise PydanticCustomError("bounds", "must not exceed high - low")
         return step
@@ -200,9 +201,7 @@ class FloatParameter(Body):
     @classmethod
     def _has_ends_that_can_meet(cls, periodic: bool, info: ValidationInfo) -> bool:
         if periodic and info.data.get("scale") == "log":
-            raise PydanticCustomError(
-                "periodic", "must be left out on a log scale, whose ends cannot be the same point"
-            )
+            raise PydanticCustomError("periodic", "must be left out on a log scale, whose ends cannot coincide")
         if periodic and info.data.get("step") is not None:
             raise PydanticCustomError("periodic", "must be left out with a step; keep one of the two")
         return periodic
@@ -252,7 +251,8 @@ class IntParameter(Body):
         least = IntAxis("", low, high, info.data.get("scale", "linear"), step).least_step
         if step < least:
             sentence = (
-                "step must be at least {least}, or the bounds smaller: floating point tells no closer values apart"
+                "step must be at least {least}, or the bounds smaller, because floating point cannot represent closer "
+                "values"
             )
             raise PydanticCustomError("bounds", sentence, {"least": least})
         return step
@@ -284,7 +284,7 @@ class OrdinalParameter(Body):
 
 
 class CategoricalParameter(Body):
-    """Choices that have no order. Numbers may describe them."""
+    """Choices without an order. Descriptors may describe them."""
 
     name: Name
     kind: Literal["categorical"]
@@ -309,7 +309,7 @@ class CategoricalParameter(Body):
         for name, numbers in descriptors.items():
             if len(numbers) != len(choices):
                 counts = {"name": repr(name), "numbers": len(numbers), "choices": len(choices)}
-                sentence = "has {numbers} numbers in {name}, and there are {choices} choices; give one for each choice"
+                sentence = "has {numbers} numbers in {name}, but there are {choices} choices; give one per choice"
                 raise PydanticCustomError("descriptors", sentence, counts)
         return descriptors
 
@@ -334,7 +334,7 @@ class BoolParameter(Body):
 
 
 class CatalogueParameter(Body):
-    """One of the rows of a table, by its name. The numbers in the row describe it: rows that are alike in them are
+    """A row of a table, identified by its name. The numbers in the row describe it; rows with similar numbers are
     expected to give similar results. No point is suggested twice unless results are declared to be noisy."""
 
     name: Name
@@ -342,23 +342,23 @@ class CatalogueParameter(Body):
     table: Annotated[
         TableText | None,
         Field(
-            description="CSV with a line of heads: the first column names the rows, the others are numbers",
+            description="CSV with a header: the first column names the rows, the others are numbers",
             exclude_if=lambda text: text is None,
         ),
     ] = None
     digest: Annotated[
-        str | None, Field(description="of the table, set by the server", exclude_if=lambda each: each is None)
+        str | None, Field(description="digest of the table, set by the server", exclude_if=lambda each: each is None)
     ] = None
     columns: Annotated[
         list[Name] | None,
         Field(description="the columns of numbers, set by the server", exclude_if=lambda each: each is None),
     ] = None
     rows: Annotated[
-        int | None, Field(description="how many there are, set by the server", exclude_if=lambda each: each is None)
+        int | None, Field(description="number of rows, set by the server", exclude_if=lambda each: each is None)
     ] = None
     withdrawn: Annotated[
         int | None,
-        Field(description="how many of them are withdrawn, set by the server", exclude_if=lambda each: each is None),
+        Field(description="number of withdrawn rows, set by the server", exclude_if=lambda each: each is None),
     ] = None
     unit: Unit = None
     label: Label = None
@@ -389,7 +389,7 @@ class CatalogueParameter(Body):
 
 
 class FixedParameter(Body):
-    """One value, part of every point."""
+    """A fixed value that is part of every point."""
 
     name: Name
     kind: Literal["fixed"]
@@ -399,7 +399,7 @@ class FixedParameter(Body):
     label: Label = None
 
     def axis(self) -> Fixed:
-        """No axis: the engine does not see it."""
+        """None: the engine does not see a fixed parameter."""
         return Fixed(self.name, self.value)
 
 
@@ -423,5 +423,5 @@ def _checked_low(low: N, info: ValidationInfo) -> N:
 
 def _checked_distinct(values: Choices) -> Choices:
     if len(set(map(identity, values))) < len(values):
-        raise PydanticCustomError("duplicate", "has a value twice; list each once")
+        raise PydanticCustomError("duplicate", "has a duplicate value; list each value once")
     return values

@@ -1,4 +1,4 @@
-"""A user's belief about the position of the optimum, field ``prior``: for each parameter, checked against it."""
+"""A user's prior for the position of the optimum, field ``prior``: one belief per parameter."""
 
 from __future__ import annotations
 
@@ -38,37 +38,36 @@ from adabkb_service.engine.wording import brief, listed, nearest
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT)]
 Fault = tuple[tuple[str, ...], str]
-"""Where, and what is wrong."""
+"""The place and the fault."""
 
 
 class Belief(Body):
-    """Where the optimum is thought to be along one parameter."""
+    """The user's belief about the optimum along one parameter."""
 
-    # An answer, too, has only what was given.
+    # Answers also contain only the given fields.
     model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
 
-    around: Annotated[Number | MISSING, Field(description="of a number: the value that is thought to be best")] = (
-        MISSING
-    )
+    around: Annotated[Number | MISSING, Field(description="for a number: the value that is probably best")] = MISSING
     width: Annotated[
-        Positive | MISSING, Field(description="on a linear scale: so far from around, the density is half as large")
+        Positive | MISSING,
+        Field(description="on a linear scale: distance from around at which the density is half as large"),
     ] = MISSING
     factor: Annotated[
         Annotated[float, Field(gt=1, allow_inf_nan=False)] | MISSING,
-        Field(description="on a log scale: the same at around times factor, and at around / factor"),
+        Field(description="on a log scale: the density is half as large at around times factor and at around / factor"),
     ] = MISSING
     weights: Annotated[
         Annotated[dict[str, Weight], Field(min_length=1, max_length=MOST_CHOICES), SPARING] | MISSING,
-        Field(description="of choices, by their text (JSON unless they are texts): the others have 1"),
+        Field(description="for choices, by their text (JSON unless they are strings); other choices have weight 1"),
     ] = MISSING
 
 
 Beliefs = Annotated[dict[str, Belief], Field(max_length=MOST_PARAMETERS), SPARING]
-"""By the names of parameters."""
+"""Beliefs by the names of parameters."""
 
 
 def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], *, was_edited: bool = False) -> None:
-    """Check that beliefs are about parameters of the study, of their kinds and within their bounds.
+    """Check that beliefs fit the study's parameters, their kinds and their bounds.
 
     Args:
         beliefs: by parameter.
@@ -76,7 +75,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
         was_edited: whether these may have lost choices that have weights.
 
     Raises:
-        ValidationError: they are not; one error per fault.
+        ValidationError: with one error per fault.
     """
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("prior", "{what}", {"what": what}), "loc": place, "input": None}
@@ -117,11 +116,11 @@ def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter], 
                 known = listed(map(brief, parameters), len(parameters))
                 yield (name,), f"is not a parameter of this study{suggestion} (known: {known})"
             case FixedParameter():
-                yield (name,), "is about a fixed parameter, which has one value; leave it out"
+                yield (name,), "is about a fixed parameter; leave it out"
             case _ if parameter.context:
-                yield (name,), "is about a context parameter, which is not chosen; leave it out"
+                yield (name,), "is about a context parameter, which the server does not choose; leave it out"
             case CatalogueParameter():
-                yield (name,), "is about a catalogue, whose rows cannot be weighted yet; leave it out"
+                yield (name,), "is about a catalogue, for which priors are not supported yet; leave it out"
             case FloatParameter() | IntParameter():
                 yield from _faults_of_number(name, belief, parameter)
             case _:
@@ -135,7 +134,7 @@ def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | Int
     spread, other = ("factor", "width") if is_log else ("width", "factor")
     for field, meant in ((other, spread), ("weights", f"around and {spread}")):
         if getattr(belief, field) is not MISSING:
-            yield (name, field), f"is not for {_kind(parameter)}; give {meant}"
+            yield (name, field), f"does not apply to {_kind(parameter)}; give {meant}"
     for field in ("around", spread):
         if getattr(belief, field) is MISSING:
             yield (name,), f"has no {field}, which {_kind(parameter)} needs"
@@ -148,7 +147,7 @@ def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | Int
 def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[Fault]:
     for field in ("around", "width", "factor"):
         if getattr(belief, field) is not MISSING:
-            yield (name, field), "is not for choices; give weights"
+            yield (name, field), "does not apply to choices; give weights"
     if belief.weights is MISSING:
         yield (name,), "has no weights, which choices need"
         return
@@ -165,7 +164,7 @@ def _kind(parameter: FloatParameter | IntParameter) -> str:
 
 
 def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
-    """As a share of the axis."""
+    """Return the width as a share of the axis."""
     spread = belief.factor if parameter.scale == "log" else belief.width
     assert spread is not MISSING
     return share_of(parameter.axis(), spread)

@@ -1,5 +1,5 @@
-"""Names, units and natural bounds of what results measure, field ``quantities``. The model has no use for them: they
-are for people, in sentences, figures, tables and forms."""
+"""Labels, units and natural bounds of measured quantities, field ``quantities``. The model ignores them; they are for
+display in sentences, figures, tables and forms."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, 
 from adabkb_service.engine.wording import nearest
 
 OBJECTIVE = "value"
-"""The name of the objective, where there is one."""
+"""The name of the objective if there is only one."""
 MOST_DIGITS = 10
 WORDS = ("unit", "label")
-"""Fields of a parameter that are words alone: they can be changed at any time, and no model knows them."""
+"""Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
 
 
 def _is_absent(value: object) -> bool:
@@ -26,21 +26,21 @@ def _is_absent(value: object) -> bool:
 
 
 class Quantity(Body):
-    """How people write what a result measures, and between which values it naturally lies."""
+    """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: Label = None
     unit: Unit = None
     digits: Annotated[
         Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
-        Field(description="digits after the decimal point; absent: as the results have them", exclude_if=_is_absent),
+        Field(description="digits after the decimal point; absent: as many as the results have", exclude_if=_is_absent),
     ] = None
     low: Annotated[
         Number | None,
-        Field(description="the least value that it can have, such as 0 of a yield in percent", exclude_if=_is_absent),
+        Field(description="smallest possible value, such as 0 for a yield in percent", exclude_if=_is_absent),
     ] = None
-    high: Annotated[
-        Number | None, Field(description="the largest value that it can have, such as 100", exclude_if=_is_absent)
-    ] = None
+    high: Annotated[Number | None, Field(description="largest possible value, such as 100", exclude_if=_is_absent)] = (
+        None
+    )
 
     @field_validator("high")
     @classmethod
@@ -51,7 +51,7 @@ class Quantity(Body):
         return high
 
     def within(self, number: float) -> float:
-        """The nearest number between the natural bounds."""
+        """Return the number clipped to the natural bounds."""
         floor = number if self.low is None else max(number, self.low)
         return floor if self.high is None else min(floor, self.high)
 
@@ -59,20 +59,20 @@ class Quantity(Body):
 Quantities = Annotated[
     Annotated[dict[Name, Quantity], Field(max_length=MOST_METRICS + 1), SPARING],
     Field(
-        description="names, units, digits and natural bounds of what results measure, for people: of 'value', which "
-        "is the objective, and of metrics and objectives, by name",
+        description="labels, units, digits and natural bounds for display, by name: of metrics, objectives, and "
+        "'value', which is a single objective",
     ),
 ]
 UNNAMED = Quantity()
 
 
 def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:
-    """Check that a study measures each of these.
+    """Check that a study measures each of these quantities.
 
     Args:
-        quantities: by name.
+        quantities: the quantities by name.
         metrics: the names of the study's metrics, and of its objectives if there are several.
-        several: whether there are several objectives, so that no result has a value.
+        several: whether there are several objectives, in which case results have no value.
 
     Raises:
         PydanticCustomError: it does not measure one of them.
@@ -88,7 +88,7 @@ def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str],
 
 
 def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
-    """The numbers that are beyond their natural bounds: the name of each, and what is wrong in words."""
+    """Return the numbers beyond their natural bounds: the name and the error message of each."""
     for name, quantity in quantities.items():
         number = numbers.get(name)
         if number is None or quantity.within(number) == number:
@@ -103,17 +103,17 @@ def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | Non
 
 
 def with_unit(number: str, unit: str | None) -> str:
-    """A number with its unit; degrees, minutes and seconds of an angle stand close to it."""
+    """Return a number with its unit. There is no space before degrees, minutes and seconds of an angle."""
     if unit is None:
         return number
     return f"{number}{unit}" if unit in ("°", "′", "″") else f"{number} {unit}"
 
 
 def titled(name: str, label: str | None, unit: str | None) -> str:
-    """The title of a column or an axis: the label, or otherwise the name, with the unit."""
+    """Return the title of a column or an axis: the label, or otherwise the name, with the unit."""
     return f"{label or name} [{unit}]" if unit else label or name
 
 
 def without_words(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    """A parameter, in the form that is stored, as the model sees it."""
+    """Return a stored parameter without the fields for display."""
     return {name: value for name, value in parameter.items() if name not in WORDS}

@@ -1,4 +1,4 @@
-"""Reports of trials before their end: the bodies of the request, and its answer."""
+"""Reports of intermediate values: the bodies of the request, and its answer."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from adabkb_service.contract.requests import MOST_ITEMS, Attempt
 MOST_REPORTS = 10_000
 """Largest number of reports of one attempt."""
 
-Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="steps done so far"), Whole]
+Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="number of steps done so far"), Whole]
 
 
 class Report(Body):
     """The value of a trial after some of its steps."""
 
     step: Step
-    value: Annotated[Number, Field(description="the result that the trial would have if it ended at this step")]
+    value: Annotated[Number, Field(description="value of the objective after this step")]
 
 
 class _Holding(Body):
-    attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
+    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     lease_seconds: LeaseSeconds | None = None
 
 
 class OneReportBody(Report, _Holding):
-    """One value, and the lease to renew."""
+    """One intermediate value. The request also renews the lease."""
 
 
 class ReportsBody(_Holding):
-    """Several values of one trial, in the order of their steps, and the lease to renew."""
+    """Several intermediate values of one trial, in the order of their steps. The request also renews the lease."""
 
     reports: Annotated[list[Report], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
 
@@ -52,7 +52,7 @@ ReportBody = Annotated[
 
 
 def reports_of(body: OneReportBody | ReportsBody) -> list[tuple[str, Report]]:
-    """The reports of a body, each with its JSON pointer."""
+    """Return the reports of a body, each with its JSON pointer."""
     if isinstance(body, OneReportBody):
         return [("", body)]
     return [(f"/reports/{index}", each) for index, each in enumerate(body.reports)]
@@ -61,8 +61,11 @@ def reports_of(body: OneReportBody | ReportsBody) -> list[tuple[str, Report]]:
 class Reported(Answer):
     """The answer to a report."""
 
-    stop: Annotated[bool, Field(description="the trial is stopped: its worker ends it, and sends nothing more")]
-    reason: Annotated[str | None, Field(description="why, in a sentence")]
-    rule: Annotated[Literal["median", "asha", "patience"] | None, Field(description="by which it is stopped")]
+    stop: Annotated[
+        bool,
+        Field(description="true: the trial is stopped, so its worker must end the evaluation and send nothing more"),
+    ]
+    reason: Annotated[str | None, Field(description="why the trial is stopped, in a sentence")]
+    rule: Annotated[Literal["median", "asha", "patience"] | None, Field(description="rule that stopped the trial")]
     trial: Trial
     study: StudySummary

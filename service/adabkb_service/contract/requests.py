@@ -1,4 +1,4 @@
-"""The bodies of requests, except that of a new study (``contract/study.py``), and answers that only HTTP has."""
+"""The bodies of requests, except that of a new study (``contract/study.py``), and answers specific to HTTP."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
-"""Largest number of results of a batch, and of points of a prediction."""
+"""The most results in a batch, and points in a prediction."""
 
 MOST_REPEATS = 100
-"""Largest number of trials of a request to repeat a point."""
+"""The most trials in a request to repeat a point."""
 
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
@@ -52,9 +52,9 @@ Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 MetricValues = Annotated[
     Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | None,
-    Field(description="what else was measured: the study's metrics, by name"),
+    Field(description="values of the study's metrics, by name"),
 ]
-Costs = Annotated[Positive | None, Field(description="short for the metric cost of a study that has one")]
+Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
 MetricErrors = Annotated[
     Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
@@ -62,7 +62,7 @@ MetricErrors = Annotated[
 
 
 def _some_result(value: float | None, info: ValidationInfo) -> float | None:
-    """Name the value where there is no result at all. Which of the two it is to be, the study decides."""
+    """If a result is missing, report the field ``value``. The study decides whether it must be ``metrics`` instead."""
     if value is None and not info.data.get("metrics"):
         raise PydanticCustomError("missing", "is required")
     return value
@@ -70,7 +70,7 @@ def _some_result(value: float | None, info: ValidationInfo) -> float | None:
 
 Value = Annotated[
     Number | None,
-    Field(description="required, unless the study has several objectives: then none", validate_default=True),
+    Field(description="required for a single objective; absent with several objectives", validate_default=True),
     AfterValidator(_some_result),
 ]
 Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
@@ -82,11 +82,13 @@ class Page(Answer, Generic[Item]):
     """A page of a list."""
 
     items: list[Item]
-    next_cursor: Annotated[str | None, Field(description="pass it as ?cursor= for the next page; null at the end")]
+    next_cursor: Annotated[
+        str | None, Field(description="pass it as ?cursor= to get the next page; null on the last page")
+    ]
 
 
 class PatchStudyBody(Body):
-    """Changes to a study. Fields that are absent keep their values."""
+    """Changes to a study. Absent fields keep their values."""
 
     state: Literal["running", "paused"] | MISSING = MISSING
     budget: Count | MISSING | None = MISSING
@@ -101,40 +103,42 @@ class PatchStudyBody(Body):
     quantities: Quantities | MISSING = MISSING
     parameters: Annotated[
         Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | MISSING,
-        Field(description="edits the space: each replaces the parameter of its name, or is added; the others stay"),
+        Field(
+            description="edits the space: each entry replaces the parameter of the same name or is added; other "
+            "parameters stay"
+        ),
     ] = MISSING
     catalogues: Annotated[
         Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
-        Field(description="by parameter: rows that are added to its catalogue, withdrawn or restored"),
+        Field(description="by parameter: rows to add, withdraw or restore in its catalogue"),
     ] = MISSING
     defaults: Annotated[
         Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
-        Field(description="by parameter among these: the value that it had in the trials so far that lack it"),
+        Field(description="by added parameter: its value in the existing trials"),
     ] = MISSING
 
     def changes(self) -> dict[str, Any]:
-        """The fields that are given, with their new values; null is a value too."""
+        """Return the given fields with their new values, which may be null."""
         return self.model_dump(mode="json")
 
 
 class SuggestBody(Body):
-    """How many trials to hand out, to which worker, for how long to lease them, with which parameters fixed, and in
-    which context."""
+    """A request for trials: their number, worker, lease, fixed parameters and context."""
 
     count: Annotated[int, Field(ge=1, le=100), Whole] = 1
     worker: Text | None = None
     lease_seconds: LeaseSeconds | None = None
     fixed: Annotated[
-        Point | None, Field(description="values that some parameters are to have, by name; the others are chosen")
+        Point | None, Field(description="values of parameters to fix, by name; the server chooses the others")
     ] = None
     context: Annotated[
         Point | None,
-        Field(description="the values that the context parameters have now, by name: all of them, if there are any"),
+        Field(description="current values of all context parameters, by name"),
     ] = None
 
 
 def _some_status(status: object) -> object:
-    """Name both valid statuses in the error: the status has already decided which body this is."""
+    """Name both valid statuses in the error, since the body's type depends on the status."""
     if status != "completed":
         raise PydanticCustomError("status", "must be 'completed' or 'failed'")
     return status
@@ -149,13 +153,15 @@ class TrialValueBody(Body):
     std_error: StdError | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
-    attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
-    parameters: Annotated[Point | None, Field(description="what was actually evaluated, if it differs")] = None
+    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
+    parameters: Annotated[
+        Point | None, Field(description="the point that was evaluated, if it differs from the suggested one")
+    ] = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
 
 
 class TrialFailureBody(Body):
-    """A trial that gave no result."""
+    """A failed trial."""
 
     trial: Count
     status: Literal["failed"]
@@ -164,7 +170,7 @@ class TrialFailureBody(Body):
 
 
 class PointValueBody(Body):
-    """A result at a point that nobody suggested."""
+    """A result at a point of the user's own."""
 
     parameters: Point
     metrics: MetricValues = None
@@ -193,10 +199,12 @@ ObserveBody = Annotated[
 
 
 class BatchBody(Body):
-    """Several results, which are reported by one request."""
+    """Several results in one request."""
 
     items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
-    dry_run: Annotated[bool, Field(description="only say what would become of each item; write nothing")] = False
+    dry_run: Annotated[bool, Field(description="validate only: return the outcome of each item, but store nothing")] = (
+        False
+    )
 
 
 class QueueBody(Body):
@@ -206,69 +214,71 @@ class QueueBody(Body):
 
 
 class RepeatBody(Body):
-    """A point to evaluate again: that of a trial's result, or one by its parameters."""
+    """A point to evaluate again: that of a trial's result, or one given by its parameters."""
 
     trial: Count | None = None
     parameters: Point | None = None
-    times: Annotated[int, Field(ge=1, le=MOST_REPEATS, description="how many trials to queue there"), Whole] = 1
+    times: Annotated[
+        int, Field(ge=1, le=MOST_REPEATS, description="number of trials to queue at this point"), Whole
+    ] = 1
 
     @model_validator(mode="after")
     def _one_point(self) -> Self:
         if (self.trial is None) == (self.parameters is None):
-            raise PydanticCustomError("point", "needs one of trial and parameters")
+            raise PydanticCustomError("point", "needs either trial or parameters")
         return self
 
 
 class HeartbeatBody(Body):
-    """The attempt whose lease is renewed, and for how long."""
+    """The attempt whose lease to renew, and the duration."""
 
     attempt: Attempt | None = None
     lease_seconds: LeaseSeconds | None = None
 
 
 class ReleaseBody(Body):
-    """The attempt that is given back."""
+    """The attempt to release."""
 
     attempt: Attempt | None = None
 
 
 class RetryBody(Body):
-    """A failed trial that is to be evaluated again."""
+    """A failed trial to retry."""
 
-    reason: Annotated[Text | None, Field(description="what has changed, for the log")] = None
+    reason: Annotated[Text | None, Field(description="reason of the retry, for the log")] = None
 
 
 class AnnotationBody(Body):
-    """Changes to a trial. Fields that are absent keep their values."""
+    """Changes to a trial. Absent fields keep their values."""
 
     attributes: Annotated[
         Attributes | MISSING,
-        Field(description="values by name, as in a JSON merge patch: null removes, objects are merged"),
+        Field(description="values by name, as in a JSON merge patch: null removes a name, objects are merged"),
     ] = MISSING
 
     def changes(self) -> dict[str, Any]:
-        """The attributes that are given, with their new values; null is a value too."""
+        """Return the given attributes with their new values, which may be null."""
         return dict(self.model_dump().get("attributes", {}))
 
 
 class CorrectionBody(Body):
-    """A correction of an observation. Fields that are absent keep their values."""
+    """A correction of an observation. Absent fields keep their values."""
 
     value: Number | MISSING = MISSING
     std_error: StdError | MISSING | None = MISSING
     metrics: Annotated[
         Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | MISSING,
-        Field(description="by name; those that are absent keep their values"),
+        Field(description="metrics by name; absent ones keep their values"),
     ] = MISSING
     std_errors: Annotated[
         Annotated[dict[Name, StdError | None], Field(max_length=MOST_METRICS), SPARING] | MISSING,
-        Field(description="of metrics; null: unknown"),
+        Field(description="standard errors of metrics; null means unknown"),
     ] = MISSING
     excluded: bool | MISSING = MISSING
-    reason: Annotated[Text | None, Field(description="why, for the log")] = None
+    reason: Annotated[Text | None, Field(description="reason, for the log")] = None
 
     def changes(self) -> dict[str, Any]:
-        """The fields of the observation that are given, with their new values; null is a value too."""
+        """Return the given fields of the observation with their new values, which may be null."""
         return self.model_dump(exclude={"reason"})
 
 
@@ -279,7 +289,7 @@ class PredictBody(Body):
 
 
 class Health(Answer):
-    """The answer of a service that runs."""
+    """The answer of a running service."""
 
     status: Literal["ok"] = "ok"
 
@@ -292,5 +302,10 @@ class Version(Answer):
     version: str
     api: Literal["v1"] = "v1"
     schema_revision: Annotated[
-        str, Field(validation_alias="schema_revision", serialization_alias="schema", description="of the database")
+        str,
+        Field(
+            validation_alias="schema_revision",
+            serialization_alias="schema",
+            description="schema revision of the database",
+        ),
     ]

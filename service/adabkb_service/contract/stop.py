@@ -1,4 +1,4 @@
-"""When a study ends by its results: the field ``stop`` of its definition."""
+"""Rules that end a study based on its results: the field ``stop`` of its definition."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from adabkb_service.contract.parameters import Body, Count
 
 
 class Stop(Body):
-    """When a study ends before its budget is used up: as soon as one of these rules says so."""
+    """Rules that end a study before its budget is used up. The first rule that applies ends it."""
 
-    # An answer, too, has only the rules that there are.
+    # Answers also contain only the given rules.
     model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
 
     no_gain_for: Annotated[
-        Count | MISSING, Field(description="so many results in a row without a better one end the study")
+        Count | MISSING, Field(description="the study ends after this many results without an improvement")
     ] = MISSING
     gap_share_below: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | MISSING,
         Field(
-            description="a gap below this share of the range of the results ends the study: going on would probably "
-            "gain less; for the profile auto"
+            description="the study ends when the gap falls below this share of the range of the results; needs the "
+            "profile auto"
         ),
     ] = MISSING
 
     @model_validator(mode="after")
     def _some_rule(self) -> Self:
         if not self.model_fields_set:
-            raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null is no rule")
+            raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null does not count as a rule")
         return self
 
     def incompatibility(self, algorithm: Algorithm) -> str | None:
-        """Why a study with this algorithm cannot have these rules."""
+        """Return why a study with this algorithm cannot have these rules; None if it can."""
         if self.gap_share_below is MISSING or isinstance(algorithm, AutoProfile):
             return None
-        return "cannot have gap_share_below, which is for the profile auto only; use no_gain_for or tolerance"
+        return "cannot have gap_share_below, which needs the profile auto; use no_gain_for or tolerance"

@@ -1,4 +1,4 @@
-"""The definition in ``studies.definition``: that of the study's creation, with its current space."""
+"""The definition in ``studies.definition``: as created, but with the current space."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class StoredDefinition(StudyDefinition):
     may_be_edited: ClassVar[bool] = True
 
     space_version: Annotated[int, Field(ge=1)] = 1
-    """1 as created; each edit is the next one."""
+    """1 at creation; each edit of the space increases it by 1."""
     defaults: dict[Name, Choice] = Field(default_factory=dict)
-    """By parameter: the value of points that were stored without it."""
+    """By parameter: its value in points that were stored without it."""
 
     def space(self) -> Space:
         """The engine's search space."""
@@ -55,14 +55,14 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
 
 
 def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
-    """A definition as the row of a new study stores it, from the event ``created``: without the tables."""
+    """Return the definition for the row of a new study from the event ``created``: without the tables."""
     if not any("table" in each for each in definition["parameters"]):
         return definition
     return {**definition, "parameters": lightened(definition["parameters"])}
 
 
 def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored definition with other words for people: ``quantities``, and ``parameters`` with the words of some."""
+    """Return a stored definition with changed fields for display: ``quantities`` and those of some ``parameters``."""
     words = changes.get("parameters", {})
     parameters = [
         {**without_words(each), **words[each["name"]]} if each["name"] in words else each
@@ -73,8 +73,8 @@ def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:
-    """Parse a stored definition, which does not change from then on. The results are cached: many for definitions of
-    usual size, a few for large ones."""
+    """Parse a stored definition. The results are immutable and cached: many for definitions of usual size, a few for
+    large ones."""
     with _guard:
         known = _latest.get(id(stored))
     if known is not None and known[0] is stored:
@@ -90,7 +90,7 @@ def definition_of(stored: dict[str, Any]) -> StoredDefinition:
 
 _guard = Lock()
 _latest: LRUCache[int, tuple[dict[str, Any], StoredDefinition]] = LRUCache(256)
-"""By the identity of a stored definition, which its entry keeps: so known ones need not be rendered to be found."""
+"""Cache by the identity of a stored definition, which the entry keeps alive, so that lookups need not render it."""
 
 
 @lru_cache(256)

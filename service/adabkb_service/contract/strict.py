@@ -1,7 +1,7 @@
-"""JSON as everything that reads it takes it: bodies of requests, and lines of exports.
+"""Strict JSON for bodies of requests and lines of exports.
 
-Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size, names that come twice. And
-PostgreSQL takes less: no NUL in text. Each is refused here, so nothing behind this has to think of it.
+Python's parser accepts more than JSON allows: NaN, lone surrogates, integers of any size, duplicate names. PostgreSQL
+accepts less: no NUL in text. This module refuses all of these, so other code need not check them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ MAX_DEPTH = 32
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 Path = tuple["Path", str | int] | None
-"""The way to a value: the way to what holds it, and its name or index there; None for the whole."""
+"""The path of a value: the path of its container, and its name or index there; None for the root."""
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or an object in it has a name twice.
-        RecursionError: it is nested too deeply for Python.
+        ValueError: the text is not JSON, or an object has a duplicate name.
+        RecursionError: the text is nested too deeply for Python.
     """
     return json.loads(text, parse_int=_parse_int, object_pairs_hook=_object)
 
@@ -40,13 +40,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_int(digits: str) -> int | float:
-    """Beyond 18 digits no integer of ours is valid; as a float it is out of range where an integer is asked for."""
+    """Parse an integer. One with more than 18 digits becomes a float, which integer fields refuse as out of range."""
     return int(digits) if len(digits) <= 18 else float(digits)
 
 
 def faults(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
-    """The errors in a value: path, sentence and code. A pointer may be as long as the body, so none is
-    built here for each value."""
+    """Yield the errors in a value: path, sentence and code. A pointer may be as long as the body, so it is not built
+    for each value."""
     if depth > MAX_DEPTH:
         yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     elif isinstance(value, float) and not math.isfinite(value):
@@ -65,7 +65,7 @@ def faults(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path
 
 
 def steps(path: Path) -> list[str | int]:
-    """The names and indices on the way to a value."""
+    """Return the names and indices on the path to a value."""
     found = []
     while path is not None:
         path, step = path
@@ -74,9 +74,9 @@ def steps(path: Path) -> list[str | int]:
 
 
 def text_fault(text: str) -> str | None:
-    """The error in a text; None if it is valid."""
+    """Return the error in a text; None if it is valid."""
     if "\0" in text:
-        return "must not hold the character U+0000"
+        return "must not contain the character U+0000"
     if not text.isascii() and _HALF_A_PAIR.search(text):
-        return "must be valid Unicode (it has half a surrogate pair)"
+        return "must be valid Unicode (it has a lone surrogate)"
     return None

@@ -70,32 +70,32 @@ CHANGEABLE = (
     "tags",
     "tolerance",
 )
-"""Fields that can be changed after the study was created; each has its own column."""
+"""Fields that can be changed after the study's creation; each has its own column."""
 WORDED = ("quantities",)
-"""Fields that can be changed too, and are for people alone."""
+"""Fields for display only, which can also be changed."""
 NEEDS_AUTO = (
-    "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
-    "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
+    "cannot be {name} with this algorithm, which cannot use the estimate for a stopped trial as a result with its own "
+    "standard error; use the profile auto, or the rule patience, which every algorithm supports"
 )
-CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
-CANNOT_DOUBT = "needs the profile auto: the other systems take every result as it is; leave it out"
-CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
+CANNOT_CONSTRAIN = "are not supported by this algorithm; the profile auto supports them"
+CANNOT_DOUBT = "needs the profile auto, since other algorithms give all results full weight; leave it out"
+CANNOT_MEASURE = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
 
 
 class StudyDefinition(Body):
     """A study as its creator describes it."""
 
     may_be_edited: ClassVar[bool] = False
-    """Whether the space may have been edited since: it may lack values that its constraints name."""
+    """Whether the space may have been edited, so that it may lack values that its constraints name."""
 
     id: Annotated[StudyId, Field(description="drawn by the server if absent")] | None = None
     objectives: Annotated[
         Objectives,
-        Field(description="several objectives in place of a direction: metrics of the results", exclude_if=not_),
+        Field(description="several objectives, which are metrics of the results; replaces direction", exclude_if=not_),
     ] = Field(default_factory=list)
     direction: Annotated[
         Direction | None,
-        Field(description="required, unless there are objectives", exclude_if=not_, validate_default=True),
+        Field(description="required unless there are objectives", exclude_if=not_, validate_default=True),
     ] = None
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
@@ -103,7 +103,8 @@ class StudyDefinition(Body):
         list[ConstraintText],
         Field(
             max_length=MOST_CONSTRAINTS,
-            description="what every point satisfies, such as a + b <= 1 or not (kind == 'x' and n > 2)",
+            description="conditions that every suggested point satisfies, such as a + b <= 1 or not (kind == 'x' and "
+            "n > 2)",
         ),
         SPARING,
     ] = Field(default_factory=list)
@@ -115,42 +116,42 @@ class StudyDefinition(Body):
     ] = None
     tolerance: Annotated[
         Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
-        Field(description="the study is complete once its gap is no larger, in the objective's units"),
+        Field(description="the study is complete once its gap is at most this, in the objective's units"),
     ] = None
     lease_seconds: LeaseSeconds = 3600.0
-    max_attempts: Annotated[Count, Field(description="leases that may run out before the trial is failed")] = 3
+    max_attempts: Annotated[Count, Field(description="number of expired leases after which a trial fails")] = 3
     max_runtime_seconds: Annotated[
-        LeaseSeconds | None, Field(description="longest time of one attempt, whatever its heartbeats say")
+        LeaseSeconds | None, Field(description="time limit of one attempt, regardless of heartbeats")
     ] = None
     failure_limit: Annotated[
-        Count | None, Field(description="failures of trials in a row after which the study is paused")
+        Count | None, Field(description="number of failed trials in a row after which the study is paused")
     ] = FAILURE_LIMIT
-    pending_limit: Annotated[Count | None, Field(description="largest number of unfinished trials")] = None
-    stop: Annotated[Stop | None, Field(description="when to end before the budget is used up")] = None
+    pending_limit: Annotated[Count | None, Field(description="maximum number of trials without a result")] = None
+    stop: Annotated[Stop | None, Field(description="rules that end the study before the budget is used up")] = None
     early_stopping: Annotated[
-        EarlyStopping | None, Field(description="when to end a trial before its last step, by what it reports")
+        EarlyStopping | None, Field(description="rule that ends a trial before its last step, based on its reports")
     ] = None
     tags: Tags = Field(default_factory=dict)
     metrics: Annotated[
         Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="what each result measures beside its value, by name", exclude_if=not_),
+        Field(description="metrics that each result has in addition to its value, by name", exclude_if=not_),
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
         Annotated[list[OutcomeConstraint], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="bounds of metrics; the best point is one that keeps them", exclude_if=not_),
+        Field(description="bounds of metrics; the best point must satisfy them", exclude_if=not_),
     ] = Field(default_factory=list)
 
     prior: Annotated[
-        Beliefs, Field(description="where the optimum is thought to be, by the names of parameters", exclude_if=not_)
+        Beliefs, Field(description="beliefs about the optimum, by the names of parameters", exclude_if=not_)
     ] = Field(default_factory=dict)
 
     baseline: Annotated[Baseline, Field(exclude_if=not_)] = Field(default_factory=dict)
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
-    per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
+    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost", exclude_if=not_)] = False
     robust: Annotated[
         bool,
         Field(
-            description="a result that the others contradict weighs less, and its point is suggested again",
+            description="gives less weight to a result that others contradict, and suggests its point again",
             exclude_if=not_,
         ),
     ] = False
@@ -175,7 +176,7 @@ class StudyDefinition(Body):
             if parameter.name in names:
                 raise PydanticCustomError(
                     "duplicate",
-                    "has two parameters of the name {name}; give each a name of its own",
+                    "has two parameters named {name}; give each a different name",
                     {"name": repr(parameter.name)},
                 )
             names.add(parameter.name)
@@ -198,19 +199,23 @@ class StudyDefinition(Body):
             return algorithm
         space = _space(parameters)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
-            raise incompatible("kind", "has one objective; leave the algorithm out: auto takes several")
+            raise incompatible("kind", "supports only one objective; leave the algorithm out: auto supports several")
         if space.conditions and not algorithm.takes_every_space:
             raise incompatible(
-                "kind", "has no parameters with conditions (when); leave the algorithm out: auto has them"
+                "kind", "does not support conditions (when); leave the algorithm out: auto supports them"
             )
         is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
         if is_described and not algorithm.takes_every_space:
-            raise incompatible("kind", "makes no use of descriptors; leave the algorithm out: auto does")
+            raise incompatible("kind", "does not use descriptors; leave the algorithm out: auto uses them")
         is_periodic = any(isinstance(each, FloatParameter) and each.periodic for each in parameters)
         if is_periodic and not algorithm.takes_every_space:
-            raise incompatible("kind", "has no periodic parameters; leave the algorithm out: auto has them")
+            raise incompatible(
+                "kind", "does not support periodic parameters; leave the algorithm out: auto supports them"
+            )
         if context.context_of(parameters) and not algorithm.takes_slices:
-            raise incompatible("kind", "has no context parameters; leave the algorithm out: auto has them")
+            raise incompatible(
+                "kind", "does not support context parameters; leave the algorithm out: auto supports them"
+            )
         return algorithm.resolved(space)
 
     @field_validator("constraints")
@@ -266,7 +271,7 @@ class StudyDefinition(Body):
             raise PydanticCustomError("duplicate", sentence, {"name": repr(twice)})
         algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
-            raise PydanticCustomError("metrics", "needs the profile auto: the other systems model the value alone")
+            raise PydanticCustomError("metrics", "needs the profile auto, since other algorithms model only the value")
         if given and info.data.get("early_stopping") is not None:
             raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
@@ -329,7 +334,7 @@ class StudyDefinition(Body):
 
     @property
     def metrics_with_bounds(self) -> tuple[Metric, ...]:
-        """The metrics of each result, and their bounds; several objectives are the first of them."""
+        """The metrics of each result and their bounds. Several objectives come first."""
         bounds, objectives = map(vars, self.outcome_constraints), map(vars, self.objectives)
         listed = {"metrics": self.metrics, "outcome_constraints": bounds, "objectives": objectives, "cost": self.cost}
         return metrics_of(listed)
@@ -344,8 +349,8 @@ class StudyDefinition(Body):
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
-        """The errors in the constraints together, by their numbers; empty if a feasible point is found. The check may
-        take some seconds of processor time, so it is not part of the validation."""
+        """Return the errors in the constraints together, by their numbers; empty if a feasible point is found. The
+        check may take some seconds of processor time, so it is not part of the validation."""
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
@@ -366,8 +371,8 @@ class StudyDefinition(Body):
 
     @property
     def sign(self) -> float:
-        """+1 for a study that maximises, as the engine does; -1 for one that minimises. Of several objectives that of
-        the first one, which stands for the value in the engine."""
+        """+1 for a study that maximizes, as the engine does; -1 for one that minimizes. With several objectives, the
+        sign of the first one, which the engine uses as the value."""
         direction = self.objectives[0].direction if self.objectives else self.direction
         return 1.0 if direction == "maximize" else -1.0
 

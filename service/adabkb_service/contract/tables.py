@@ -1,6 +1,6 @@
-"""Tables of catalogues: how their text is read, and what of a parameter is stored in place of it.
+"""Tables of catalogues: parsing, and what a parameter stores instead of the text.
 
-A table is text in CSV: a line of heads, then a line for each row, with commas, semicolons or tabs between cells. The
+A table is CSV text: a header, then a line per row, with commas, semicolons or tabs between cells. The
 first column names the rows, and the others are numbers that describe them. A study's row stores what identifies the
 table; the log has the text.
 """
@@ -28,26 +28,26 @@ Array = NDArray[np.float64]
 MOST_ROWS = 200_000
 """The most rows of a catalogue, including withdrawn ones."""
 MOST_COLUMNS = 300
-"""Columns of numbers."""
+"""The most columns of numbers."""
 MOST_NUMBERS = 5_000_000
-"""Rows times columns."""
+"""The most numbers: rows times columns."""
 LONGEST_TABLE = 10 * 2**20
 """Characters."""
 LONGEST_ROW, LONGEST_HEAD = 1000, 200
-"""Characters of the name of a row, and of a column."""
+"""The most characters of the name of a row or a column."""
 MOST_SHOWN = 1000
-"""Characters of a table in an event that is shown."""
+"""The most characters of a table in an event that is shown."""
 BETWEEN = ",;\t"
 """Separators of cells; numbers may have decimal commas unless the separator is a comma."""
 CACHED = 20_000_000
-"""Numbers of the tables that a process keeps."""
+"""The most numbers of tables that a process caches."""
 
 
 def table_of(pieces: Pieces) -> Table:
-    """The table after all changes.
+    """Return the table after all changes.
 
     Raises:
-        PydanticCustomError: it is not of this form; the message has the line and the column.
+        PydanticCustomError: the text is not a valid table; the message has the line and the column.
     """
     with _guard:
         known = _tables.get(pieces.digest)
@@ -64,18 +64,19 @@ def table_of(pieces: Pieces) -> Table:
 
 
 def lightened(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Parameters as a study's row stores them: of a table what identifies it. The table is kept for this process."""
+    """Return parameters as a study's row stores them: with a digest instead of each table. This process caches the
+    tables."""
     return [_light(each, Pieces(each["table"])) if "table" in each else dict(each) for each in parameters]
 
 
 def with_changes(
     parameters: Sequence[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Stored parameters after changes of their tables, by name.
+    """Return stored parameters after changes of their tables, by name.
 
     Raises:
-        PydanticCustomError: a change does not go with its table; ``part`` of its context says which part of the
-            change, ``add`` if there is none.
+        PydanticCustomError: a change does not fit its table; ``part`` of its context is the part of the change at
+            fault, by default ``add``.
     """
     found = []
     for each in parameters:
@@ -85,13 +86,13 @@ def with_changes(
 
 
 def are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the tables of two stored parameters have the same rows, and the same ones are withdrawn."""
+    """Whether the tables of two stored parameters have the same rows and the same withdrawn rows."""
     first, second = (table_of(pieces_of(each["digest"])) for each in (one, other))
     return first.names == second.names and np.array_equal(first.is_offered, second.is_offered)
 
 
 def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload of an event ``created`` or ``edited`` with the beginnings of long tables."""
+    """Return the payload of an event ``created`` or ``edited`` with long tables shortened."""
     found = dict(payload)
     if "definition" in found:
         given = found["definition"]
@@ -107,7 +108,10 @@ def _cut(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     text = fields.get(name)
     if not isinstance(text, str) or len(text) <= MOST_SHOWN:
         return dict(fields)
-    return {**fields, name: f"{text[:MOST_SHOWN]}... ({len(text):,} characters, which the study's export has)"}
+    return {
+        **fields,
+        name: f"{text[:MOST_SHOWN]}... ({len(text):,} characters; the study's export has the whole table)",
+    }
 
 
 _guard = Lock()
@@ -126,12 +130,15 @@ def _light(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]:
 
 
 def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
-    """A table after a change."""
+    """Return a table after a change."""
     names, numbers = list(before.names), before.numbers
     if "add" in change:
         head, added, more = _read(change["add"])
         if head != list(before.columns):
-            raise _fault(1, f"has the columns {_listed(head)}, and the table has {_listed(before.columns)}; give these")
+            raise _fault(
+                1,
+                f"has the columns {_listed(head)}, but the table has {_listed(before.columns)}; give the same columns",
+            )
         for line, name in enumerate(added, 2):
             if name in before.numbered:
                 raise _fault(line, f"names {name!r}, which is in the catalogue; leave the line out, or restore the row")
@@ -142,7 +149,7 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
         for name in rows:
             if name not in before.numbered:
                 raise PydanticCustomError(
-                    "catalogue", "has {name}, which is no row", {"name": repr(name), "part": field}
+                    "catalogue", "has {name}, which is not a row of the table", {"name": repr(name), "part": field}
                 )
     withdrawn |= set(change.get("withdraw", ()))
     withdrawn -= set(change.get("restore", ()))
@@ -150,7 +157,7 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
 
 
 def _read(text: str) -> tuple[list[str], list[str], Array]:
-    """The heads of the columns of numbers, the names of the rows, and the numbers, (rows, columns)."""
+    """Return the headers of the columns of numbers, the names of the rows, and the numbers, (rows, columns)."""
     text = text.removeprefix("\ufeff")
     between = max(BETWEEN, key=text.lstrip("\r\n").partition("\n")[0].count)
     lines = csv.reader(StringIO(text, newline=""), delimiter=between, strict=True)
@@ -166,21 +173,21 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
                 continue
             if len(cells) != len(head) + 1:
                 raise _fault(
-                    lines.line_num, f"has {len(cells)} cells, and the line of heads has {len(head) + 1}; give as many"
+                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give as many"
                 )
             name = cells[0].strip()
             if not name or len(name) > LONGEST_ROW:
                 raise _fault(lines.line_num, f"has no name of 1 to {LONGEST_ROW} characters in the first column")
             if name in names:
-                raise _fault(lines.line_num, f"names {name!r} as line {names[name]} does; give each row once")
+                raise _fault(lines.line_num, f"names {name!r} like line {names[name]}; give each row once")
             names[name] = lines.line_num
             _check_size(len(names), len(head))
             values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]
             numbers.append(_numbers(values, head, lines.line_num))
     except csv.Error as error:
-        raise _fault(lines.line_num, f"is no line of CSV ({error}); quote cells that hold commas or quotes") from None
+        raise _fault(lines.line_num, f"is not valid CSV ({error}); quote cells that contain commas or quotes") from None
     if head is None or not names:
-        raise PydanticCustomError("table", "has no rows; give a line of heads and a line for each row")
+        raise PydanticCustomError("table", "has no rows; give a header and a line per row")
     return head, list(names), np.array(numbers, dtype=np.float64).reshape(len(names), len(head))
 
 
@@ -188,13 +195,13 @@ def _checked_head(cells: list[str], line: int) -> list[str]:
     head = cells[1:]
     if not head:
         raise _fault(
-            line, "has one column; give columns of numbers that describe the rows, or use a categorical parameter"
+            line, "has only one column; add columns of numbers that describe the rows, or use a categorical parameter"
         )
     if len(head) > MOST_COLUMNS:
         raise _fault(line, f"has {len(head)} columns of numbers; give {MOST_COLUMNS} at most")
     for number, each in enumerate(head, 2):
         if not each or len(each) > LONGEST_HEAD or each in head[: number - 2]:
-            raise _fault(line, f"has no name of its own for column {number}; give each column a different one")
+            raise _fault(line, f"has no unique name for column {number}; give each column a different name")
     return head
 
 

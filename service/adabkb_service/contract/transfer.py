@@ -1,5 +1,5 @@
-"""Older studies that a new one learns from, field ``transfer_from``; and what is kept of each: a snapshot in the event
-of the new study's creation, so that the older ones may go on, change or be deleted."""
+"""Older studies whose results a new study uses, field ``transfer_from``. The event of the new study's creation stores a
+snapshot of each, so that the older studies may continue, change or be deleted."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MOST_STUDIES = 5
 MOST_POINTS = 100
 """The most points of a snapshot."""
 MOST_NUMBERS = 5000
-"""Coordinates of a snapshot."""
+"""The most coordinates of a snapshot."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
-TWICE = "has {study} twice; name each study once"
+TWICE = "has {study} twice; list each study once"
 
 OlderStudies = Annotated[
     list[StudyId],
     Field(
         max_length=MOST_STUDIES,
-        description="studies whose results the search begins from, as far as they agree with the new ones",
+        description="older studies whose results the model also uses, as far as they agree with the new ones",
         exclude_if=not_,
     ),
     SPARING,
 ]
-"""By their ids."""
+"""Snapshots by the ids of the studies."""
 Position = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -47,13 +47,13 @@ class Snapshot(Body):
     points: Annotated[list[list[Position]], Field(min_length=1, max_length=MOST_POINTS)]
     """Positions along these parameters' axes."""
     outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]
-    """The results there, warped as the model's are: larger is better."""
+    """The results at these points, warped like the model's: larger is better."""
 
     def older(self, names: Sequence[str]) -> Older:
-        """As the engine takes it, in a space whose axes have these names.
+        """Return the engine's form of it, in a space whose axes have these names.
 
         Raises:
-            ValueError: it does not go with them, or contradicts itself.
+            ValueError: the snapshot does not fit the axes, or is inconsistent.
         """
         if unknown := set(self.parameters) - set(names):
             raise ValueError(f"the snapshot of {self.study!r} has parameters that do not vary: {sorted(unknown)}")
@@ -66,14 +66,14 @@ class Snapshot(Body):
 
 
 def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> None:
-    """Refuse what does not go with older studies.
+    """Refuse fields that cannot be combined with older studies.
 
     Args:
-        studies: their ids.
-        definition: the fields of the new one that are sound.
+        studies: the ids of the older studies.
+        definition: the valid fields of the new study.
 
     Raises:
-        PydanticCustomError: it does not.
+        PydanticCustomError: a field cannot be combined with older studies.
     """
     if not studies:
         return
@@ -84,12 +84,12 @@ def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> Non
 
 
 def snapshots_of(created: Mapping[str, Any]) -> list[Snapshot]:
-    """Those in the payload of a ``created`` event; none of a study without older ones.
+    """Return the snapshots in the payload of a ``created`` event; empty for a study without older ones.
 
     Raises:
-        ValueError: they are not those of the definition, or of no use.
+        ValueError: they do not match the definition, or are invalid.
     """
     found = [Snapshot.model_validate(each) for each in created.get("older", [])]
     if [each.study for each in found] != created["definition"].get("transfer_from", []):
-        raise ValueError("the snapshots of older studies are not those that the definition names")
+        raise ValueError("the snapshots of older studies differ from those that the definition names")
     return found

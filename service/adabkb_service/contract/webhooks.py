@@ -1,4 +1,4 @@
-"""Webhooks of a study, as requests and answers, and the messages that they get."""
+"""Requests and answers about webhooks, and the messages that webhooks get."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ Wanted = Annotated[
     Field(
         min_length=1,
         max_length=len(NOTIFICATIONS),
-        description="trial.reserved: handed out; trial.overdue: its lease ran out; trial.done: completed, failed or "
-        "stopped; study.ended: complete; study.needs_attention: paused by failures, or the model cannot follow",
+        description="trial.reserved: issued; trial.overdue: its lease expired; trial.done: completed, failed or "
+        "stopped; study.ended: complete; study.needs_attention: paused after failures, or the model failed",
     ),
 ]
 
 
 class WebhookBody(Body):
-    """A webhook that is to be added."""
+    """A webhook to add."""
 
-    url: Annotated[Url, Field(description="where messages are sent by POST")]
-    notifications: Annotated[Wanted, Field(description="by default all")] = Field(
+    url: Annotated[Url, Field(description="URL to which messages are sent by POST")]
+    notifications: Annotated[Wanted, Field(description="notifications to send; by default all")] = Field(
         default_factory=lambda: list(NOTIFICATIONS)
     )
 
 
 class WebhookChangeBody(Body):
-    """Changes to a webhook. Fields that are absent keep their values."""
+    """Changes to a webhook. Absent fields keep their values."""
 
     url: Url | MISSING = MISSING
     notifications: Wanted | MISSING = MISSING
     is_on: Annotated[
-        bool | MISSING, Field(description="true sends what has happened since it was turned off, or turned itself off")
+        bool | MISSING, Field(description="true turns it on and sends the messages missed while it was off")
     ] = MISSING
 
 
@@ -76,27 +76,27 @@ class Webhook(Answer):
     id: str
     url: str
     notifications: list[Notification]
-    is_on: Annotated[bool, Field(description="false: turned off, by somebody or after failing for too long")]
+    is_on: Annotated[bool, Field(description="false: turned off by a user, or by the server after long failure")]
     created_at: datetime
-    delivered: Annotated[int, Field(description="messages so far")]
-    delivered_at: Annotated[datetime | None, Field(description="when the last one was delivered")]
-    error: Annotated[str | None, Field(description="of the last attempt, if it failed")]
-    attempts: Annotated[int, Field(description="that failed since the last success")]
-    next_attempt_at: Annotated[datetime | None, Field(description="after a failure")]
+    delivered: Annotated[int, Field(description="number of messages delivered")]
+    delivered_at: Annotated[datetime | None, Field(description="time of the last delivery")]
+    error: Annotated[str | None, Field(description="error of the last attempt, if it failed")]
+    attempts: Annotated[int, Field(description="number of failed attempts since the last success")]
+    next_attempt_at: Annotated[datetime | None, Field(description="time of the next attempt after a failure")]
 
 
 class NewWebhook(Webhook):
-    """A webhook that was just added."""
+    """A new webhook with its secret."""
 
-    secret: Annotated[str, Field(description="with which messages are signed, shown this once")]
+    secret: Annotated[str, Field(description="secret that signs messages, shown only once")]
 
 
 class Message(Answer):
-    """What is sent to a webhook."""
+    """A message to a webhook."""
 
     notification: Notification
     study: str
-    seq: Annotated[int, Field(description="of the event in the study's log")]
-    at: Annotated[datetime, Field(description="when it happened")]
+    seq: Annotated[int, Field(description="number of the event in the study's log")]
+    at: Annotated[datetime, Field(description="time of the event")]
     text: Annotated[str, Field(description="in words")]
-    trial: Annotated[Trial | None, Field(description="as it is when the message is sent")]
+    trial: Annotated[Trial | None, Field(description="the trial at the time of sending")]

@@ -1,4 +1,4 @@
-"""Validation errors in words, for people who do not know pydantic."""
+"""Validation errors as sentences that do not assume knowledge of pydantic."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FOREIGN = {
     "objective": "direction",
     "goal": "direction",
 }
-"""Names that other libraries have for the same things."""
+"""Names that other libraries use for the same things."""
 
 PATTERNS = {
     STUDY_ID: "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit",
@@ -67,7 +67,7 @@ PATTERNS = {
 
 
 def sentence(fault: Mapping[str, Any]) -> str:
-    """The error as a sentence that follows the name of the field.
+    """Return the error as a sentence that follows the name of the field.
 
     Args:
         fault: an entry of ``ValidationError.errors()``.
@@ -96,12 +96,12 @@ def _plain(name: str, value: object) -> str:
 
 
 def unknown(name: str, known: Collection[str], what: str) -> str:
-    """The error of an unknown name, as a sentence that follows it.
+    """Return the error of an unknown name, as a sentence that follows the name.
 
     Args:
-        name: the unknown one.
-        known: the others.
-        what: they are names of, such as "field".
+        name: the unknown name.
+        known: the valid names.
+        what: the kind of name, such as "field".
     """
     near = FOREIGN[name] if FOREIGN.get(name) in known else nearest(name, known)
     if near is not None:

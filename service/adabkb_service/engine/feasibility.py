@@ -29,7 +29,7 @@ def problems(texts: Sequence[str], space: Space, unnamed: Collection[str] = ()) 
     conflicting set are reported: without any one of them there are feasible points.
 
     Args:
-        texts: of the constraints.
+        texts: the constraints.
         space: the space without them.
         unnamed: parameters that no constraint can name.
     """
@@ -42,7 +42,7 @@ def incompatible(
     """The errors in each constraint by itself, by index.
 
     Args:
-        texts: of the constraints.
+        texts: the constraints.
         space: the space without them.
         unnamed: parameters that no constraint can name.
         was_edited: whether the space may have lost values that constraints name.

@@ -66,7 +66,7 @@ class Feasible:
     """(d,) positions of the fixed axes."""
 
     def admits(self, point: Array) -> bool:
-        """Whether a point (d,) satisfies the constraints exactly, that is, with the parameters handed out for it."""
+        """Whether a point (d,) satisfies the constraints exactly, that is, with the parameters issued for it."""
         parameters = {**self.space.decode(point), **self.fixed}
         return self.space.admits(parameters)
 

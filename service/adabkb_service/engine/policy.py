@@ -62,9 +62,9 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: of the study.
-            pending: (k, d) cube positions of points handed out without a result yet.
+            pending: (k, d) cube positions of points issued without a result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
-            replaced: (m, d) cube positions of points handed out, for which a worker evaluated another point. A system
+            replaced: (m, d) cube positions of points issued, for which a worker evaluated another point. A system
                 that repeats points may suggest them again.
 
         Returns:
@@ -125,7 +125,7 @@ class Policy(ABC, Generic[C, S]):
         Args:
             state: before the correction.
             record: the results that count now, in log order.
-            cells: as for ``restore``. Expanded cells stay expanded, since their children's points were handed out.
+            cells: as for ``restore``. Expanded cells stay expanded, since their children's points were issued.
         """
 
     def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
@@ -165,7 +165,7 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: of the study.
-            handed_out: (k, d) cube positions of points handed out without a result.
+            handed_out: (k, d) cube positions of points issued without a result.
             within: the slice.
             failed: (f, d) those of them that could not be evaluated.
         """

@@ -240,7 +240,7 @@ class Simplex:
         return values
 
     def exact(self, values: Array) -> dict[str, float]:
-        """The shares of a mixture, (n,), as handed out: decimals on a grid that sum to the total."""
+        """The shares of a mixture, (n,), as issued: decimals on a grid that sum to the total."""
         low, high = (ends[0] for ends in self.ends(self.present(values[None])))
         step = Decimal(1).scaleb(-self._decimals)
         is_fixed = [at is not None for at in self.fixed]

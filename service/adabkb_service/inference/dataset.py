@@ -40,7 +40,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class HandedOutPoint:
-    """A point that was handed out."""
+    """A point that was issued."""
 
     parameters: dict[str, Any]
     position: Array | None
@@ -66,7 +66,7 @@ class Dataset:
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point that was handed out, for every trial evaluated at another point."""
+    """Trial number -> point that was issued, for every trial evaluated at another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> parameters that it was encoded from, which may be more precise than the decoded ones."""
 
@@ -124,7 +124,7 @@ class Dataset:
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
-        """The parameters of a point: as handed out or observed if they were, else decoded."""
+        """The parameters of a point: as issued or observed if they were, else decoded."""
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
@@ -140,7 +140,7 @@ class Dataset:
         return self._stack([self.replaced[number].position for number in sorted(self.replaced)])
 
     def handed_out(self) -> Array:
-        """Positions of all points handed out without a result: pending, failed and replaced, shape (k + f + m, d)."""
+        """Positions of all points issued without a result: pending, failed and replaced, shape (k + f + m, d)."""
         return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
     def counting(self) -> dict[int, Result]:

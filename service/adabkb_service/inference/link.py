@@ -22,7 +22,7 @@ MAX_BACKOFF_SECONDS = 60.0
 
 @dataclass
 class Prefetched:
-    """Proposals to hand out in order."""
+    """Proposals to issue in order."""
 
     points: list[Proposal]
     rests_on: int
@@ -43,7 +43,7 @@ class Prefetched:
         return self.points[:count]
 
     def handed_out(self, count: int, rests_on: int) -> None:
-        """Remove the first points, which were handed out; ``rests_on`` is the event of the last one."""
+        """Remove the first points, which were issued; ``rests_on`` is the event of the last one."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
 
 

@@ -36,7 +36,7 @@ class Advanced:
     rests_on: int
     """Seq of the last event that affects the model: the points rest on it."""
     points: list[Proposal] = field(default_factory=list)
-    """All points decided on, in order; each assumes that those before it are handed out."""
+    """All points decided on, in order; each assumes that those before it are issued."""
     is_all: bool = False
     """Whether a finite space has no points left beyond these."""
     model_stats: dict[str, Any] | None = None

@@ -44,7 +44,7 @@ class Model:
     cells: dict[str, str]
     """Key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
-    """Each assumes the present state, and that the decisions before it are handed out."""
+    """Each assumes the present state, and that the decisions before it are issued."""
     fixed: dict[str, Any] | None = None
     """Parameter values that the points decided on share."""
     prepared: bool = True
@@ -193,7 +193,7 @@ class Model:
         return not self.prepared and self.policy.learns_next(self.state)
 
     def has_decided_on_all(self) -> bool:
-        """Whether a finite space or slice has no points left beyond those handed out and decided on."""
+        """Whether a finite space or slice has no points left beyond those issued and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
@@ -244,7 +244,7 @@ class Model:
             self.decided.clear()
         if event.brings_result:
             result = self.dataset.result(event)
-            if result.position is None:  # the space was edited since the point was handed out
+            if result.position is None:  # the space was edited since the point was issued
                 return
             update = self.policy.observe(self.state, result.position, result.value, result.error, result.metrics)
         elif event.kind == "corrected":

@@ -95,7 +95,7 @@ def in_units(found: Prediction, sign: float) -> list[Expected]:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A point to hand out as a new trial."""
+    """A point to issue as a new trial."""
 
     parameters: dict[str, Any]
     origin: Origin
@@ -139,7 +139,7 @@ class Recommended:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A point decided on, and the engine's state once it is handed out."""
+    """A point decided on, and the engine's state once it is issued."""
 
     proposal: Proposal
     state: Any

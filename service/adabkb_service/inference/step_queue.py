@@ -116,7 +116,7 @@ class StepQueue:
                 self._means[whose, kind] = mean + LATEST * (seconds - mean)
 
     def end(self) -> None:
-        """Hand out no more steps."""
+        """Issue no more steps."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

@@ -1,1 +1,1 @@
-"""The use cases, one verb per file. The only place that knows rows and arrays."""
+"""The use cases, one verb per file. Only this package knows both rows and arrays."""

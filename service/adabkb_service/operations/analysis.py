@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_POINTS = 1000
-"""Points of a slice."""
+"""The most points of a slice."""
 POINTS = {1: 50, 2: 25}
-"""Values of each parameter by default, by the number of parameters, ..."""
+"""Default number of values per parameter, by the number of parameters."""
 MOST_VALUES = {1: MOST_POINTS, 2: 31}
-"""... and at most."""
+"""The most values per parameter, by the number of parameters."""
 
 
 def importance(service: Service, study_id: str, metric: str | None = None) -> answers.Importance:
@@ -44,7 +44,7 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
 
     Raises:
         StudyNotFound: there is no such study.
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
     study, (results, found) = service.ask(study_id, "importance", metric)
@@ -56,11 +56,11 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validation(service: Service, study_id: str, metric: str | None = None) -> answers.Validation:
-    """Each result as the model would predict it from the others: of a metric or, without one, of the objective.
+    """Return leave-one-out predictions of a metric or, without one, of the objective.
 
     Raises:
         StudyNotFound: there is no such study.
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
@@ -68,7 +68,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
-    """The leave-one-out predictions of a model, with its overall errors."""
+    """Return the leave-one-out predictions of a model, with its overall errors."""
     if not found.judged:
         reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
@@ -100,7 +100,7 @@ def validated(definition: StudyDefinition, found: Validated) -> answers.Validati
 
 
 def _medians(values: Array) -> Array:
-    """(n,) of each value the median of the others."""
+    """Return, for each value, the median of the others, (n,)."""
     order = np.argsort(values, kind="stable")
     ranks, others = np.empty(len(values), dtype=np.int64), len(values) - 1
     ranks[order] = np.arange(len(values))
@@ -121,19 +121,19 @@ def _check_metric(service: Service, study_id: str, metric: str | None) -> None:
 def slice_through(
     service: Service, study_id: str, names: Sequence[str], points: int | None, at: Mapping[str, Any]
 ) -> answers.Slice:
-    """The posterior along one or two parameters.
+    """Return the posterior along one or two parameters.
 
     Args:
         service: the running service.
-        study_id: of which study.
-        names: of the parameters that vary.
-        points: values of each of them at most; None for the default.
+        study_id: the study's id.
+        names: the parameters to vary.
+        points: the most values per parameter; None for the default.
         at: values of other parameters; the rest are as in the point that the model recommends, but where that makes
             a parameter that varies inactive.
 
     Raises:
         Invalid: there are no such parameters, or no such values, or too many points, or a parameter is inactive there.
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     return repeating(service.timeouts.contention)(_slice_through, service, study_id, names, points, at)
 
@@ -166,7 +166,7 @@ def partition(
     without one, of the objective; and how many to leave out next, if there may be more.
 
     Raises:
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
     _, (found, last) = service.ask(study_id, "partition", after, limit, status, metric)
@@ -192,23 +192,23 @@ def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImp
 
 
 def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
-    """The errors in the names of the varied parameters."""
+    """Return the errors in the names of the varied parameters."""
     faults, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
     for position, name in enumerate(names):
         sentence = space.problems({name: None}).get(name) if name not in _names(space) else None
         if name in fixed:
-            sentence = "is fixed, so that nothing varies along it"
+            sentence = "is fixed, so it cannot vary"
         elif name in names[:position]:
-            sentence = "is named twice; name two different ones, or one"
+            sentence = "is given twice; give one parameter or two different ones"
         if sentence is not None:
             faults.append(FieldError("?parameter", f"{shown(name)} {sentence}", "invalid_parameter"))
     return faults
 
 
 def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """The errors in the values of the other parameters."""
+    """Return the errors in the values of the other parameters."""
     problems = space.problems(at, partial=True)
-    problems |= {name: "varies along the slice: leave it out" for name in names if name in at}
+    problems |= {name: "varies along the slice; leave it out" for name in names if name in at}
     return [
         FieldError(f"?at{json_pointer(name)}", f"{shown(name)} {sentence}", "invalid_point")
         for name, sentence in problems.items()
@@ -216,15 +216,15 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
 
 
 def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """The errors of conditions under which the varied parameters are not active."""
+    """Return the errors of values that make the varied parameters inactive."""
     faults, both = [], " and ".join(map(shown, names))
     for name, allowed in space.activity.needed(names).items():
         axis = space.activity.by_name[name]
         if not allowed:
-            sentence = f"{both} are never active together, whatever {shown(name)} is; name one of them"
+            sentence = f"{both} are never active together, whatever the value of {shown(name)}; give one of them"
             faults.append(FieldError("?parameter", sentence, "invalid_parameter"))
         elif name in at and axis.bin(axis.encode(at[name])) not in allowed:
-            sentence = f"{shown(name)} is {shown(at[name])}, so that nothing varies along {both}; leave it out"
+            sentence = f"{shown(name)} is {shown(at[name])}, so {both} would be inactive; leave it out"
             faults.append(FieldError(f"?at{json_pointer(name)}", sentence, "invalid_point"))
     return faults
 

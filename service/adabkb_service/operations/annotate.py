@@ -1,4 +1,4 @@
-"""PATCH /v1/studies/{id}/trials/{n}: attributes of a trial, which are the user's own."""
+"""PATCH /v1/studies/{id}/trials/{n}: attributes of a trial, for the user's own use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[TrialAnswer]:
-    """Change attributes of a trial, whatever state it is in.
+    """Change attributes of a trial in any state.
 
     Args:
         study_id: which study.
@@ -24,8 +24,8 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
         key: of the request.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
-        Invalid: the trial would have more attributes, or larger ones, than it may.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        Invalid: the trial would have too many or too large attributes.
     """
     return Request(study_id, TrialAnswer, partial(_annotate, number, changes), key)
 
@@ -35,7 +35,7 @@ def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> 
     after = attributes.merged(before, changes)
     if fault := attributes.fault(after):
         raise Invalid(
-            [FieldError("/attributes", f"{fault}, together with those that trial {number} has", "attributes")]
+            [FieldError("/attributes", f"{fault}, counting the existing attributes of trial {number}", "attributes")]
         )
     if _text(after) != _text(before):  # as values, 1 and true are equal
         draft.record("annotated", {"attributes": changes}, number)

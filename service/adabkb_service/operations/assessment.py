@@ -1,7 +1,7 @@
-"""GET /v1/studies/{id}/assessment: is it going well, why this point, what was learned, can one stop and believe it.
+"""GET /v1/studies/{id}/assessment: progress, latest trial, findings, outlook and checks.
 
-The facts come from the study's row, its latest trial and its model. While the model does not answer, what rests on it
-is left out, and a check says so.
+The facts come from the study's row, its latest trial and its model. While the model does not answer, its parts are left
+out, and a check says so.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
 IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
-"""Probability of a result as far out among as many, below which it is an outlier. The second one is of results that are
-farther from the others than these are from each other, such as one with a wrong decimal point."""
+"""Probabilities, corrected for the number of results, below which a result is an outlier. The second one applies to
+results that are farther from the others than these are from each other, such as one with a wrong decimal point."""
 POOR = 0.85
-"""Error of predictions over that of the median of the others, from which on a model predicts little. Of 20 results of
-noise alone nine in ten are above it."""
+"""Ratio of the error of predictions to that of the median of the others, above which a model predicts little. With 20
+results of pure noise, nine ratios in ten are above it."""
 FEWEST_TO_JUDGE = 8
-"""Results from which on a model is judged by its predictions."""
-BUSY = "The model did not answer in time: what rests on it is missing here."
+"""The fewest results from which a model is judged by its predictions."""
+BUSY = "The model did not answer in time, so its parts are missing here."
 
 
 @dataclass
@@ -62,12 +62,12 @@ class _Facts:
     """Why the model does not respond."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
-    """By objective; "" in a study with one."""
+    """By objective; "" in a study with a single objective."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
 
     @property
     def is_failed(self) -> bool:
-        """Whether the model cannot follow the results."""
+        """Whether the model has failed."""
         return self.trouble is not None and self.trouble.check == "model_failed"
 
     @property
@@ -112,7 +112,7 @@ class _Facts:
 
 
 def assessment(service: Service, study_id: str) -> answers.Assessment:
-    """A study in a few sentences, with the facts that they are made from.
+    """A summary of a study in a few sentences, with the facts behind them.
 
     Raises:
         StudyNotFound: there is no such study.
@@ -123,7 +123,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         _ask(service, facts)
     except Unavailable as error:
         is_failed = model_reason(service, facts.row, error) == "model_failed"
-        text = f"The model cannot follow the results: {facts.row.model_error or error}" if is_failed else BUSY
+        text = f"The model failed to process the results: {facts.row.model_error or error}" if is_failed else BUSY
         facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
     model = facts.model
     expected = None
@@ -152,7 +152,7 @@ def _ask(service: Service, facts: _Facts) -> None:
     """Add what the model says.
 
     Raises:
-        Unavailable: it does not answer, or no longer.
+        Unavailable: the model does not answer.
     """
     best = None if facts.row.best is None else facts.row.best["parameters"]
     facts.row, found = service.ask(facts.row.id, "assessment", best)
@@ -173,14 +173,14 @@ def _ask(service: Service, facts: _Facts) -> None:
 
 
 def _is_poor(found: Validation) -> bool:
-    """Whether a model hardly predicts results that it does not know."""
+    """Whether a model predicts left-out results poorly."""
     return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
         found.error_of_median or 0.0
     )
 
 
 def _is_believed(found: Validation) -> bool:
-    """Whether what a model says of parameters is worth telling, as far as its system can be judged."""
+    """Whether a model's findings about parameters are reliable, if its algorithm can be validated."""
     judged = found.results if found.reason == "not_this_system" else len(found.items)
     return judged >= FEWEST_TO_JUDGE and not _is_poor(found)
 
@@ -239,7 +239,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
 
 
 def _probability(study: Study) -> float | None:
-    """With which the gap holds; None if the system promises none."""
+    """The probability with which the gap holds; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
         return CONFIDENCE
     delta: float | None = getattr(study.algorithm, "delta", None)
@@ -283,7 +283,7 @@ def _of_predictions(
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
-    """Whether one of some values, with the probability of one that is at least as far out, is an outlier."""
+    """Whether a value is an outlier, given the probability of a value at least as extreme."""
     others = [each for each in values if each != value]
     if not others:
         return False
@@ -293,12 +293,14 @@ def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
 
 
 def is_too_sure(inside: float, count: int) -> bool:
-    """Whether so small a share of intervals that should hold 90% is no accident: three standard deviations below."""
+    """Whether the share of results inside their 90% intervals is significantly too small: three standard deviations
+    below."""
     return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
-    """Ranges at whose end the recommended point lies, of parameters that matter as far as that is known."""
+    """Yield checks of ranges at whose end the recommended point lies, only of important parameters if importances are
+    known."""
     model = facts.model
     if model is None or model.recommended is None or facts.results < (model.fewest or FEWEST_TO_JUDGE):
         return

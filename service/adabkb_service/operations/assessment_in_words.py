@@ -17,36 +17,36 @@ from adabkb_service.operations.naming import Names
 from adabkb_service.operations.widening import Edge
 
 MATTERS = 0.05
-"""Share of the variation from which on a parameter counts as one that matters."""
+"""Share of the variance above which a parameter matters."""
 MOST_NAMED = 3
 """Parameters, ..."""
 MOST_CHOICES = 6
-"""... and choices that are named."""
+"""The most choices that are listed."""
 LONG = 10
-"""Results without a better one that are worth a sentence."""
+"""Number of results without an improvement that the outlook mentions."""
 
 PHASES: Mapping[str | None, str] = {
-    "start": "covers the space, as too few results were known to learn from",
-    "search": "weighs what the model expects against how uncertain it is",
-    "repeat": "measures a result again that the others contradict",
-    "polish": "looks around the best point, in the parameters that matter",
+    "start": "covers the space, because there were too few results to learn from",
+    "search": "balances the model's prediction and its uncertainty",
+    "repeat": "repeats a measurement that the other results contradict",
+    "polish": "searches near the best point, in the parameters that matter",
     "explore": "is where the model was uncertain",
-    "restart": "looks elsewhere, since the search had brought no gain for a while",
+    "restart": "searches elsewhere, because the search had brought no improvement for a while",
     "sample": "is a random or quasi-random point, chosen without a model",
     None: "is the model's choice",
 }
 ORIGINS: Mapping[str, str] = {
-    "fallback": "is quasi-random, as the model did not answer in time",
-    "queued": "is somebody's own point",
+    "fallback": "is quasi-random, because the model did not answer in time",
+    "queued": "is a user's own point",
 }
 NO_GAP: Mapping[NoGap, str] = {
-    "no_results": "There is no result yet to judge by.",
-    "several_objectives": "Of several objectives, no single number says what there is left to gain.",
-    "nothing_feasible": "As no result keeps all bounds, the model cannot say how much better one could be.",
-    "model_failed": "The model cannot follow the results, so it cannot say what there is left to gain.",
-    "model_pending": "The model has not said yet what there is left to gain.",
-    "depends_on_context": "What there is left to gain depends on the context.",
-    "not_known_yet": "The model cannot say yet what there is left to gain.",
+    "no_results": "There are no results yet.",
+    "several_objectives": "With several objectives, no single number can express the remaining gain.",
+    "nothing_feasible": "No result satisfies all bounds, so the remaining gain is unknown.",
+    "model_failed": "The model has failed, so the remaining gain is unknown.",
+    "model_pending": "The model has not computed the remaining gain yet.",
+    "depends_on_context": "The remaining gain depends on the context.",
+    "not_known_yet": "The remaining gain is unknown so far.",
 }
 
 
@@ -74,11 +74,7 @@ def progress(
         return _without_results(study)
     if study.objectives:
         goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
-        on_front = (
-            ""
-            if front is None or results == 1
-            else f"; no other one beats {len(front.observed)} of them in all objectives"
-        )
+        on_front = "" if front is None or results == 1 else f"; {len(front.observed)} of them are on the Pareto front"
         return f"{_counted(results, 'result')} of {goals}{on_front}."
     best = study.best
     if best is None:
@@ -116,7 +112,8 @@ def _of_best(
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
     if best.feasible is False:
         beyond = ", ".join(names.metric(name) for name in best.violations or {})
-        yield f"No result keeps all bounds yet. The nearest of {results} is {value}{at}, beyond the bounds of {beyond}."
+        closest = f"The closest of {results} is {value}{at}"
+        yield f"No result satisfies all bounds yet. {closest}; it violates the bounds of {beyond}."
         return
     label = names.quantity().label
     told = f"The best of {results} results is {value}{at}"
@@ -128,7 +125,7 @@ def _of_best(
         told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
     yield f"{told}."
     if preferred is not None:
-        yield f"It prefers another point, where it expects {digits.estimate(*preferred)}."
+        yield f"The model prefers another point, where it expects {digits.estimate(*preferred)}."
 
 
 def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
@@ -147,7 +144,7 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
             for name, value in trial.metrics.items()
             if name in digits
         ]
-        found.append(f"It gave {', '.join(objectives)}." if objectives else "")
+        found.append(f"The result was {', '.join(objectives)}." if objectives else "")
     return " ".join(filter(None, found))
 
 
@@ -196,7 +193,7 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
     if not named:
         return ""
     first, *others = named[:MOST_NAMED]
-    told = f"By the model {first} matters most{of}"
+    told = f"According to the model, {first} matters most{of}"
     if others:
         told += f", then {' and '.join(others)}"
     if idle:
@@ -217,22 +214,22 @@ def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
     told = [growth or _left(found, results, unit)]
     if found.gap is not None and found.noise is not None and found.gap < found.noise:
         noise = with_unit(difference(found.noise), unit)
-        told.append(f"Repeated results differ by about {noise}, so such a gain would hardly be seen.")
+        told.append(f"Repeated results differ by about {noise}, so you could hardly notice such a gain.")
     if found.results_since_best >= LONG:
-        told.append(f"The last {found.results_since_best} results brought nothing better.")
+        told.append(f"The last {found.results_since_best} results brought no improvement.")
     return " ".join(told)
 
 
 def _left(found: Outlook, results: int, unit: str | None) -> str:
     if found.gap is not None:
         how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-        return f"Going on gains at most {with_unit(difference(found.gap), unit)}{how}, by this model."
+        return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."
     reason: NoGap = found.reason or "not_known_yet"
     if found.fewest is not None and reason in ("no_results", "not_known_yet"):
         if results < found.fewest:
             there_are = f"; there {'is' if results == 1 else 'are'} {results}" if results else ""
-            return f"What there is left to gain is known from {found.fewest} results on{there_are}."
-        return "What there is left to gain is not known yet: by what the model knows, more than all results differ by."
+            return f"The remaining gain is known only with {found.fewest} or more results{there_are}."
+        return "The remaining gain is unknown so far: according to the model, it may exceed the range of all results."
     return NO_GAP[reason]
 
 
@@ -243,22 +240,22 @@ def growth(front: Front, latest: int) -> str:
     if front.hypervolume is None or not before:
         return ""
     share = front.hypervolume / before[-1] - 1.0
-    gained = f"enlarged by {share:.1%} what the front dominates" if share >= 5e-4 else "did not advance the front"
+    gained = f"increased the hypervolume by {share:.1%}" if share >= 5e-4 else "did not advance the front"
     return f"The last {LONG} results {gained}."
 
 
 def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
-    return f"Few results: {results}, for {of}. Expect little of the model before there are {fewest}."
+    return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
 
 
 def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
     """Warn that a result is improbable given the others."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
-        f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
-        f"expects {digits.estimate(found.mean, found.std)}. Was it measured and entered right?"
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
+        f"{digits.estimate(found.mean, found.std)}. Check the measurement and the entry."
     )
 
 
@@ -266,8 +263,8 @@ def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
     """That a result weighs less."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
-        f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
-        f"expects {digits.estimate(found.mean, found.std)}. It weighs less, unless a repetition agrees."
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
+        f"{digits.estimate(found.mean, found.std)}. It has less weight unless a repetition confirms it."
     )
 
 
@@ -276,8 +273,8 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Name
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
-        f"The model predicts results{of} that it does not know hardly better than their median does: it is off by "
-        f"{error}, the median by {of_median}. Do not believe what it says of parameters."
+        f"The model predicts results{of} that were left out hardly better than their median does: its mean error is "
+        f"{error}, that of the median {of_median}. Do not rely on its findings about parameters."
     )
 
 
@@ -286,8 +283,8 @@ def too_sure(found: Validation, metric: str, names: Names) -> str:
     of = f" of {names.metric(metric)}" if metric else ""
     count = round((found.inside or 0.0) * len(found.items))
     return (
-        f"The model is surer than it should be: {count} of {len(found.items)} results{of} lie in the intervals that "
-        "should hold 90%."
+        f"The model is too confident: {count} of {len(found.items)} results{of} lie in the intervals that should "
+        f"contain 90%."
     )
 
 
@@ -295,7 +292,7 @@ def edge(found: Edge, names: Names) -> str:
     """Warn that the best point is at the end of a range."""
     known = names.parameters.get(found.parameter)
     bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)
-    more = " Better ones may lie beyond it." if found.widened is not None else ""
+    more = " Better points may lie beyond it." if found.widened is not None else ""
     return f"The best point is at the {found.end} end of {names.parameter(found.parameter)} ({bound}).{more}"
 
 

@@ -28,7 +28,7 @@ class Running(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """Requests to studies that have no outcome yet."""
+        """Requests to studies without an outcome yet."""
 
 
 class ServiceCollector(Collector):
@@ -38,7 +38,7 @@ class ServiceCollector(Collector):
         self._running = running
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: what it collects needs no look at the database, but a running service."""
+        """Return nothing, since the metrics need a running service."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -47,22 +47,22 @@ class ServiceCollector(Collector):
         yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
         yield _gauge(
             "suggestions_waiting",
-            "Requests that Prefer: wait= lets wait for a trial.",
+            "Requests waiting for a trial under Prefer: wait=.",
             running.changes.waiting_for_trial,
         )
-        yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.queue_length)
-        yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
-        yield _gauge("writers_waiting", "Writes that wait for others (SQLite).", running.database.waiting_writers)
-        yield _gauge("model_messages_waiting", "Messages that models have not replied to.", load.waiting)
-        yield _gauge("model_cache_bytes", "Memory of the models, in all model processes together.", load.cache_bytes)
+        yield _gauge("studies_in_line", "Studies waiting for a thread.", running.scheduler.queue_length)
+        yield _gauge("database_connections", "Database connections in use.", running.database.connections)
+        yield _gauge("writers_waiting", "Writes waiting for other writes (SQLite).", running.database.waiting_writers)
+        yield _gauge("model_messages_waiting", "Messages to models without a reply.", load.waiting)
+        yield _gauge("model_cache_bytes", "Total memory of the models in all model processes.", load.cache_bytes)
         yield _gauge(
             "servers",
-            "Servers on a PostgreSQL that are alive and forward requests to each other; 0 without contact to them.",
+            "Live servers on the PostgreSQL database that forward requests to each other; 0 without contact to them.",
             running.servers(),
         )
         yield _gauge(
             "model_workers",
-            "Model workers (adabkb work) on a PostgreSQL that are alive; 0 without contact to them.",
+            "Live model workers (adabkb work) on the PostgreSQL database; 0 without contact to them.",
             running.model_workers(),
         )
         yield from _processes(load.pids)

@@ -37,8 +37,8 @@ KINDS: Mapping[str, str] = {
 MOST_NAMED = 10
 """Descriptors whose names are shown."""
 COSTS: Mapping[str, str] = {
-    "told": "told with each result",
-    "measured": "the seconds of an attempt, unless told",
+    "told": "given with each result",
+    "measured": "the seconds of an attempt, unless given",
 }
 
 
@@ -113,9 +113,9 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     for name in measured(study)[len(study.objectives) :]:
         yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
     if study.per_cost:
-        yield "Points are chosen", "by what they may gain per cost"
+        yield "Points are chosen", "by expected gain per cost"
     if study.robust:
-        yield "Doubtful results", "weigh less, and are measured again"
+        yield "Doubtful results", "have less weight and are measured again"
     yield "Budget", _budget(study)
     yield from _ends(study)
     if study.early_stopping:
@@ -127,7 +127,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         )
     yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
-    yield "A lease runs out", f"{study.max_attempts} times, then its trial has failed"
+    yield "A lease may expire", f"{study.max_attempts} times, then its trial has failed"
     if study.failure_limit is not None:
         yield "Pauses itself", f"after {study.failure_limit} failures in a row"
     if study.space_version:
@@ -160,9 +160,9 @@ def _budget(study: Study) -> str:
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """The rules that end the study before its budget is used up."""
     if study.tolerance is not None:
-        yield "Ends early", f"once going on will probably gain less than {shown(study.tolerance)}"
+        yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
     if study.stop and study.stop.no_gain_for is not MISSING:
-        yield "Ends early", f"after {study.stop.no_gain_for} results without a better one"
+        yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
     if study.stop and study.stop.gap_share_below is not MISSING:
         share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
-        yield "Ends early", f"once going on will probably gain less than {share}"
+        yield "Ends early", f"once further trials will probably gain less than {share}"

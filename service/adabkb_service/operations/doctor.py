@@ -27,7 +27,7 @@ NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be."""
+    """A problem found in the database."""
 
     study: str | None
     """None for a finding about the whole database."""
@@ -148,7 +148,7 @@ def _trials(study: StudyRow, told: ReplayState, their_trials: list[TrialRow]) ->
         if trial.state == "active" and trial.leased_until is None:
             yield f"trial {trial.number} is active without a lease"
         if not 0 <= trial.expirations <= max(trial.attempt, study.max_attempts):
-            yield f"trial {trial.number} has {trial.attempt} attempts of which {trial.expirations} ran out"
+            yield f"trial {trial.number} has {trial.attempt} attempts, of which {trial.expirations} expired"
 
 
 def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
@@ -175,7 +175,7 @@ def _points(told: ReplayState) -> Iterator[str]:
             if id(definition) not in spaces:
                 spaces[id(definition)] = definition_of(definition).space()
             if not (_is_sound(row.parameters, spaces[id(definition)]) or _is_as_handed_out(told, row)):
-                yield f"{name} {number} is at {row.parameters}, which is no point of the space"
+                yield f"{name} {number} is at {row.parameters}, which is not in the space"
 
 
 def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
@@ -195,7 +195,7 @@ def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Why cells (key -> status, in order of creation) are not a tree: the key of a cell, and a sentence."""
+    """Yield why cells (key -> status, in order of creation) are not a tree: the key of a cell, and a sentence."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
     children: dict[str, list[str]] = {}
@@ -235,9 +235,9 @@ def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], res
         yield what
     for trial in decided if study.engine_revision == ENGINE_REVISION else ():  # others cut other cells
         if trial.cell is not None and trial.cell not in cells:
-            yield f"trial {trial.number} is of cell {trial.cell}, which is not there"
+            yield f"trial {trial.number} belongs to cell {trial.cell}, which does not exist"
     if study.model_seq <= 1 and cells != NEW_TREE:
-        yield "there are cells, but nothing was folded"
+        yield "there are cells, but the model has processed no results"
     for ordinal in rows.read_dictionary(connection, study.id):
         if ordinal >= results:
             yield f"the dictionary has point {ordinal} of {results}"

@@ -1,8 +1,8 @@
 """PATCH /v1/studies/{id} with ``parameters``: the space of a running study is edited.
 
-An edit is an event that holds the whole space as it is from then on, with a version. What was stored before stays as it
-was; the space says which of it are points of it still (``engine/edited.py``). Those count, and the model is rebuilt
-from them. The others stay on record: they are neither the best result nor in the model.
+An edit is an event that holds the whole space that applies from then on, with a version. What was stored before stays
+as it was; the space says which of it are points of it still (``engine/edited.py``). Those count, and the model is
+rebuilt from them. The others stay on record: they are neither the best result nor in the model.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ Fields = Mapping[str, Any]
 
 INSTEAD = "create a study of the edited space, and import the results of this one"
 NEEDS_AUTO = (
-    f"cannot be edited with this algorithm, whose guarantees are about one fixed space; {INSTEAD} (a study with the "
+    f"cannot be edited with this algorithm, whose guarantees hold for a fixed space only; {INSTEAD} (a study with the "
     "profile auto could be edited)"
 )
 COMPARES = (
-    "cannot be edited with the early_stopping rule {rule}, which compares trials with those of the space as it was; "
+    "cannot be edited with the early_stopping rule {rule}, which would compare trials with those in the old space; "
     f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
 )
 HAS_OLDER = (
-    f"cannot be edited with transfer_from, as what was taken over is about the space as it was; {INSTEAD} (a study "
+    f"cannot be edited with transfer_from, whose snapshots describe the old space; {INSTEAD} (a study "
     "without transfer_from could be edited)"
 )
 NO_DEFAULT = (
-    "is missing: the value that the new parameter {name} had in the trials so far, with which their results count on"
+    "is missing: give the value that the new parameter {name} had in the existing trials, so that their results still "
+    "count"
 )
-NOT_EDITED = "is of no use: {name} is not among the parameters of this request; add it there, or leave it out here"
+NOT_EDITED = "is not needed: {name} is not among the parameters of this request; add it there, or leave it out here"
 
 
 def edit(
@@ -103,9 +104,9 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
     for name, change in catalogues.items():
         pointer = f"/catalogues{json_pointer(name)}"
         if before.get(name, {}).get("kind") != "catalogue":
-            faults.append(FieldError(pointer, "is no catalogue of this study", "catalogue"))
+            faults.append(FieldError(pointer, "is not a catalogue of this study", "catalogue"))
         elif name in new:
-            faults.append(FieldError(pointer, "is among the parameters, too; give one of the two", "catalogue"))
+            faults.append(FieldError(pointer, "is also among the parameters; give one of the two", "catalogue"))
         else:
             try:
                 (after,) = with_changes([before[name]], {name: change})
@@ -140,7 +141,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
     faults = [
-        FieldError(f"/parameters/{index}/name", "comes twice; give each parameter once", "duplicate")
+        FieldError(f"/parameters/{index}/name", "is given twice; give each parameter once", "duplicate")
         for index, each in enumerate(given)
         if any(each["name"] == other["name"] for other in given[:index])
     ]
@@ -207,7 +208,7 @@ def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) 
 
 def _does_not_go(field: str, fault: str, code: str = "constraint") -> FieldError:
     """An edited space that a field of the study does not go with."""
-    return FieldError("/parameters", f"do not go with the study's {field}, which {fault}", code)
+    return FieldError("/parameters", f"cannot be combined with the study's {field}, which {fault}", code)
 
 
 def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:

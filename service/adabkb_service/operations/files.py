@@ -62,7 +62,7 @@ def add(
         The file, and whether it is new: the same content under the same name is attached once.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: the name is none, or the file is empty, too large, or one too many.
         QuotaExceeded: the user has stored as much as the token allows.
     """
@@ -96,7 +96,7 @@ def page(service: Service, study_id: str, trial: int, after: int, limit: int) ->
     """The files of a trial by number, after one number.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -117,7 +117,7 @@ def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File
 
 
 def remove(service: Service, study_id: str, trial: int, number: int) -> None:
-    """Delete a file for good.
+    """Delete a file permanently.
 
     Raises:
         StudyNotFound, FileNotFound: there is no such thing.
@@ -143,23 +143,23 @@ def _found(connection: Connection, study_id: str, trial: int, number: int) -> Fi
 def _check(name: str, content: bytes, limits: Limits) -> None:
     is_odd = any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or sign in "/\\" for sign in name)
     if not 0 < len(name) <= LONGEST_NAME or is_odd or name.strip(" .") == "":
-        detail = f"must be the name of a file, such as spectrum.csv: up to {LONGEST_NAME} characters, without a folder"
+        detail = f"must be a file name such as spectrum.csv: up to {LONGEST_NAME} characters, without a folder"
         raise Invalid([FieldError("?name", detail, "invalid_name")])
     if not content:
         raise Invalid([FieldError("", "is empty; send the content of the file", "empty_file")])
     if len(content) > limits.file:
-        detail = f"has {len(content):,} bytes, of at most {limits.file:,} (the setting file_limit of the server)"
+        detail = f"has {len(content):,} bytes; the limit is {limits.file:,} (the server's setting file_limit)"
         raise Invalid([FieldError("", detail, "file_too_large")])
 
 
 def _check_room(count: int, size: int, limits: Limits) -> None:
     if count >= MOST:
-        detail = f"is one more than the {MOST} files that a trial may have; delete one first"
+        detail = f"exceeds the limit of {MOST} files per trial; delete one first"
         raise Invalid([FieldError("", detail, "too_many_files")])
     if size > limits.study:
         detail = (
-            f"would make it {size:,} bytes of files in this study, of at most {limits.study:,} (the setting "
-            "files_limit of the server); delete some first"
+            f"would bring the files of this study to {size:,} bytes; the limit is {limits.study:,} (the server's "
+            f"setting files_limit). Delete some files first"
         )
         raise Invalid([FieldError("", detail, "too_many_files")])
 

@@ -12,7 +12,7 @@ from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 
-ONE = "is of studies with several objectives, and this one has one: /recommendation has its best point"
+ONE = "needs several objectives, but this study has one; use /recommendation for its best point"
 WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; leave it out"
 
 
@@ -21,14 +21,14 @@ def front(service: Service, study_id: str, feasible: float | None = None) -> ans
 
     Args:
         service: the running service.
-        study_id: of which study.
+        study_id: the study's id.
         feasible: probability with which the points of the model are to keep the outcome constraints; None for the
             default.
 
     Raises:
         StudyNotFound: there is no such study.
         Invalid: it has one objective, or a probability is given and there are no outcome constraints.
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
@@ -76,10 +76,10 @@ def check_metric(definition: StudyDefinition, metric: str | None) -> None:
     """
     names = [each.name for each in definition.metrics_with_bounds]
     if metric is None and definition.objectives:
-        sentence = f"is required, as the study has several objectives: one of {', '.join(names)}"
+        sentence = f"is required, because the study has several objectives: one of {', '.join(names)}"
         raise Invalid([FieldError("?metric", sentence, "missing")])
     if metric is not None and metric not in names:
-        known = f"one of {', '.join(names)}" if names else "left out: the study has no metrics"
+        known = f"one of {', '.join(names)}" if names else "left out, because the study has no metrics"
         raise Invalid([FieldError("?metric", f"must be {known}", "unknown_metric")])
 
 

@@ -168,7 +168,7 @@ def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
                 studies.create(connection, study)
                 write(partial(_add_in_pieces, connection))
         except Contention as error:
-            raise _invalid("a line comes twice, or lacks what the database wants") from error
+            raise _invalid("a line is duplicated or incomplete") from error
         with database.reading() as connection:
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
@@ -191,14 +191,14 @@ def _parsed(lines: Iterable[str]) -> Lines:
                 raise ValueError(f"{'.'.join(map(str, strict.steps(path)))} {fault}".strip())
             kind = fields.pop("type")
             if number == 1 and (kind != "study" or fields.pop("format", None) != FORMAT):
-                raise ValueError(f"an export of format {FORMAT} begins with its study")
+                raise ValueError(f"an export of format {FORMAT} must start with the study")
             found[kind].append(Line(number, LINES[kind].model_validate(fields)))
         except ValidationError as error:
             _refuse_invalid(number, error)
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             _refuse(number, str(error), error)
     if len(found["study"]) != 1 or len(found["model"]) != 1 or not found["event"]:
-        raise _invalid("it does not hold one whole study; was it cut short?")
+        raise _invalid("it does not contain a complete study; the file may be truncated")
     return found
 
 
@@ -239,7 +239,7 @@ def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
         at, trial = lines[number]
         made.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
         if dict(render.trial(made[-1])) != dict(trial):
-            _refuse(at, f"trial {number} is not what the log says")
+            _refuse(at, f"trial {number} differs from the log")
     return made
 
 
@@ -251,7 +251,7 @@ def _check_results(told: ReplayState, shown: list[Line]) -> None:
         at, observation = lines[seq]
         numbers = [observation.value or 0.0, *(observation.metrics or {}).values()]
         if dict(render.observation(row, space)) != dict(observation) or not all(map(math.isfinite, numbers)):
-            _refuse(at, f"observation {seq} is not what the log says")
+            _refuse(at, f"observation {seq} differs from the log")
 
 
 def _check_reports(told: ReplayState, shown: list[Line]) -> None:
@@ -261,7 +261,7 @@ def _check_reports(told: ReplayState, shown: list[Line]) -> None:
     for place, row in told.reports.items():
         at, each = lines[place]
         if render.report_line(row) != each:
-            _refuse(at, f"the report of trial {row.trial} at step {row.step} is not what the log says")
+            _refuse(at, f"the report of trial {row.trial} at step {row.step} differs from the log")
 
 
 def _check_files(told: ReplayState, shown: list[Line]) -> None:
@@ -269,7 +269,7 @@ def _check_files(told: ReplayState, shown: list[Line]) -> None:
     numbers = set[int]()
     for at, each in shown:
         if each.trial not in told.trials:
-            _refuse(at, f"the file is of trial {each.trial}, which there is none of")
+            _refuse(at, f"the file belongs to trial {each.trial}, which does not exist")
         if each.number in numbers:
             _refuse(at, f"file {each.number} comes twice")
         numbers.add(each.number)
@@ -278,7 +278,7 @@ def _check_files(told: ReplayState, shown: list[Line]) -> None:
 def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
     """Each number of the log has exactly one line, and there are no others."""
     if lines.keys() != set(told) or len(lines) != len(shown):
-        raise _invalid(f"its {name} are not those of its log; was it cut short?")
+        raise _invalid(f"its {name} differ from those of its log; the file may be truncated")
 
 
 def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
@@ -287,7 +287,7 @@ def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
     is_cost = cost_budget_of(told.study.definition) is not None
     expected = limits | ({"budget": told.study.definition["budget"]} if is_cost else {})
     if shown.model_dump(include=set(limits)) != expected or shown.seed != told.study.seed:
-        _refuse(at, "the study's limits or seed are not what the log says")
+        _refuse(at, "the study's limits or seed differ from the log")
     try:
         PatchStudyBody.model_validate(limits)
     except ValidationError as error:
@@ -328,7 +328,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         try:
             model.policy.cell_box(model.state, key)
         except Exception as error:
-            _refuse(cell_lines[key], f"{key} is no cell of this study: {_told(error)}", error)
+            _refuse(cell_lines[key], f"{key} is not a cell of this study: {_told(error)}", error)
 
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
@@ -344,11 +344,11 @@ def _check_keys(study: StudyRow, keys: list[Line]) -> None:
     """A key of another study would answer that one's requests."""
     for number, kept in keys:
         if kept.scope not in ("", study.id):
-            _refuse(number, f"the key is of another study, {kept.scope!r}")
+            _refuse(number, f"the key belongs to another study, {kept.scope!r}")
 
 
 def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoReturn:
-    raise _invalid(f"line {number} is not one of an export (adabkb study export): {sentence}") from cause
+    raise _invalid(f"line {number} is not a valid line of an export (adabkb study export): {sentence}") from cause
 
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:

@@ -19,7 +19,7 @@ def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None =
     """Renew the lease of the current attempt, also of one that ran out unless the trial was leased again.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         LeaseLost: the attempt does not hold the trial any more, or has run for longer than it may.
     """
     return Request(study_id, TrialAnswer, partial(_renew, number, body), key)
@@ -52,10 +52,10 @@ def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRo
 
 
 def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Give a trial back unfinished: it is handed out again before any new point.
+    """Give a trial back unfinished: it is issued again before any new point.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         LeaseLost: the attempt does not hold the trial any more.
         TrialFinished: there is nothing to give back.
     """
@@ -73,12 +73,12 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
 
 
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Let a failed trial be handed out again, before any new point; nothing changes if it is to be evaluated anyway.
+    """Let a failed trial be issued again, before any new point; nothing changes if it is to be evaluated anyway.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         TrialFinished: it has a result, or is outside of the study's space, which was edited.
-        StudyComplete: the study has converged, and hands out no trial any more.
+        StudyComplete: the study has converged, and issues no trial any more.
     """
     return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
 

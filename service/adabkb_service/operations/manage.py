@@ -57,8 +57,8 @@ ABSENT = object()
 Position = tuple[datetime, str]
 """The position of a study in the list: (created_at, id)."""
 FIXED_BUDGET = (
-    "is a cost in this study, on which suggestions may depend, so it cannot be changed; create another study with the "
-    "budget you want, and import the results of this one"
+    "is a cost budget, which suggestions may depend on, so it cannot be changed; create another study with the new "
+    "budget, and import the results of this one"
 )
 
 
@@ -135,19 +135,19 @@ def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> N
     """Somebody else's study takes its id, and nothing more is said of it."""
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
-        raise StudyExists(f"Study {study.id!r} exists, and is somebody else's.")
+        raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
     """Refuse an id that a study in another user's trash has, so that its owner can restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
-        raise StudyExists(f"Study {study_id!r} exists, and is in the trash of somebody else.")
+        raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
 
 
 def _check_reached(study_id: str, caller: Caller) -> None:
     if not caller.reaches(study_id):
         allowed = ", ".join(caller.studies or ())
-        raise Forbidden(f"The token is for studies of these ids: {allowed}; {study_id!r} is none of them.")
+        raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
@@ -335,6 +335,4 @@ def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
         PreconditionFailed: it is at another one.
     """
     if revisions is not None and study.study_seq not in revisions:
-        raise PreconditionFailed(
-            f"Study {study.id!r} is at revision {study.study_seq} by now, not at one that the request names."
-        )
+        raise PreconditionFailed(f"Study {study.id!r} is at revision {study.study_seq}, not at the one in If-Match.")

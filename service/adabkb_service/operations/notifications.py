@@ -96,7 +96,7 @@ def _of_study(event: EventRow) -> str:
         return f"is complete. {REASONS.get(event.payload['reason'], '')}".rstrip()
     if event.kind == "paused":
         return f"needs you. {REASONS['failures']}"
-    return f"needs you: its model cannot follow the results ({event.payload['error']})."
+    return f"needs attention: its model failed to process the results ({event.payload['error']})."
 
 
 def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:

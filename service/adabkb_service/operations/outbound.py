@@ -110,7 +110,7 @@ def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise NotSent(f"the name {host} is not known") from error
+        raise NotSent(f"the host name {host} cannot be resolved") from error
     addresses = [ip_address(str(each[4][0]).split("%")[0]) for each in found]
     for address in addresses:
         if not is_allowed(address, networks):
@@ -119,9 +119,7 @@ def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
 
 
 def _refusal(address: Address) -> str:
-    return (
-        f"{address} is not an address of the internet, and the setting webhook_networks of the server does not allow it"
-    )
+    return f"{address} is not a public internet address, and the server's setting webhook_networks does not allow it"
 
 
 def _sent(
@@ -156,7 +154,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):
-        return "no secure connection: the certificate is not valid for this name, or it speaks no TLS"
+        return "no secure connection: the certificate is not valid for this name, or the host does not use TLS"
     if isinstance(error, ConnectionRefusedError):
         return "the connection was refused"
-    return "the connection failed, or ended without an answer of HTTP"
+    return "the connection failed, or ended without an HTTP answer"

@@ -41,7 +41,7 @@ def recommendation(
 
     Args:
         service: the running service.
-        study_id: of which study.
+        study_id: the study's id.
         feasible: probability with which the point of the model is to keep the outcome constraints; None for the
             default.
         context: values of the context parameters, by name; None for none.
@@ -156,7 +156,7 @@ def predict(
 
     Raises:
         Invalid: a point is not in the space.
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Predictions):
@@ -209,7 +209,7 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
     more.
 
     Raises:
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     _, (found, last) = service.ask(study_id, "boxes", after, limit)
     return [answers.Cell(depth=each.key.count("."), **vars(each)) for each in found], last
@@ -219,7 +219,7 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
     """The dictionary's points by ordinal, after one ordinal.
 
     Raises:
-        Unavailable: the model is out of order.
+        Unavailable: the model has failed.
     """
     _, found = service.ask(study_id, "members", after, limit)
     return [answers.DictionaryPoint(ordinal=ordinal, parameters=parameters) for ordinal, parameters in found]

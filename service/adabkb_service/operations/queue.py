@@ -1,4 +1,4 @@
-"""POST /v1/studies/{id}/trials and /trials/repeat: points of the user's own, to be handed out before any new one."""
+"""POST /v1/studies/{id}/trials and /trials/repeat: points of the user's own, to be issued before any new one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
 
 
 def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
-    """The point of a trial's first result or, without one, the point that was handed out."""
+    """The point of a trial's first result or, without one, the point that was issued."""
     trial = draft.trial(number)
     results = draft.observations_of(number)
     return results[0].parameters if results else trial.parameters

@@ -35,7 +35,7 @@ def trial(service: Service, study_id: str, number: int) -> answers.Trial:
     """A trial.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -96,7 +96,7 @@ def list_reports(
     """The curve of an attempt of a trial, by default the current one, from a step on.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)

@@ -33,8 +33,8 @@ def _faults(service: Service) -> Iterator[tuple[str, str]]:
         yield "database", error.detail
     late = 0.0 if service.sweep_late_at is None else time.monotonic() - service.sweep_late_at
     if late > 0.0:
-        yield "sweeper", f"the check for leases is {late:.0f} s too late; the log of the server says why"
+        yield "sweeper", f"the check for expired leases is {late:.0f} s late; see the server's log"
     if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
     elif down := service.inference.load.down:
-        yield "models", f"{down} of the model processes ended and cannot be started; the log of the server says why"
+        yield "models", f"{down} of the model processes ended and cannot be restarted; see the server's log"

@@ -69,7 +69,9 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
         if _told(as_values(earlier)) != _told({**vars(result), **metrics}):
             _check_same_as_told(draft, trial, earlier, result)
         if result.parameters is not None and earlier.parameters != parameters:
-            raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {shown(earlier.parameters)}.")
+            raise ResultConflict(
+                f"Attempt {attempt} of trial {trial.number} was evaluated at {shown(earlier.parameters)}."
+            )
         return Recorded(trial, earlier, "repeated")
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
@@ -128,8 +130,8 @@ def _attempt(trial: TrialRow, attempt: int | None) -> int:
 def _check_not_stopped(trial: TrialRow) -> None:
     if trial.state == "stopped" and trial.curve is not None:
         raise TrialFinished(
-            f"Trial {trial.number} was stopped at step {trial.curve['step']}, and what it has reported is its result. "
-            "If it went on to its last step all the same, send that value with its parameters instead of trial."
+            f"Trial {trial.number} was stopped at step {trial.curve['step']}, and its reports determine its result. "
+            f"If the evaluation still reached its last step, send that value with its parameters instead of the trial."
         )
 
 

@@ -89,8 +89,8 @@ def _check_revision(study: StudyRow) -> None:
     if study.engine_revision != ENGINE_REVISION:
         detail = (
             f"study {study.id!r} was created by revision {study.engine_revision} of the engine, and this version has "
-            f"{ENGINE_REVISION}: its suggestions cannot be made again. It needs no replay to go on; where its stored "
-            "model is damaged, restore a backup"
+            f"{ENGINE_REVISION}: its suggestions cannot be reproduced. It does not need a replay to continue; if its "
+            f"stored model is damaged, restore a backup"
         )
         raise Invalid([FieldError("", detail, "engine_revision")])
 
@@ -103,7 +103,7 @@ def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
         as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))
         model.fold(log[study.model_seq :])
     except ArithmeticError as error:
-        detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
+        detail = f"the model cannot process event {model.seq + 1} ({error}); correct or exclude its observation"
         raise Invalid([FieldError("", detail, "model_failed")]) from error
     return model, as_of_folded
 

@@ -30,7 +30,7 @@ def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> 
     A stopped trial takes reports without effect, so that a worker learns of its end however late it asks.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: a step is too large, goes backwards, or is one too many.
         ReportConflict: the attempt has reported another value at the same step.
         TrialFinished: the trial is completed or failed.
@@ -84,7 +84,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
     if faults:
         raise Invalid(faults)
     if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MOST_REPORTS:
-        detail = f"an attempt reports at most {MOST_REPORTS:,} values; report every tenth step, say"
+        detail = f"an attempt may report at most {MOST_REPORTS:,} values; report only every tenth step"
         raise Invalid([FieldError("/reports" if isinstance(body, ReportsBody) else "/step", detail, "too_many")])
     return new
 

@@ -22,7 +22,7 @@ def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[s
 
     Args:
         service: the running service.
-        study_id: of which study.
+        study_id: the study's id.
         with_audit: whether its reader may see the audit log.
 
     Raises:
@@ -53,7 +53,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
         file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)
         file.write("\n")
     file.write("## Definition\n\n")
-    head = ["Parameter", "Kind", "Values", "Exists only where", "Thought to be best near"]
+    head = ["Parameter", "Kind", "Values", "Active only if", "Best value expected near"]
     _table(
         file,
         head,

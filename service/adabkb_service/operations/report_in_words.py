@@ -20,13 +20,13 @@ CHANGES = {
     "completed": "Complete",
 }
 REASONS = {
-    "no_results": "There is no result yet.",
-    "context_needed": "The best point depends on the context; ask for one of a context.",
-    "nothing_feasible": "No result keeps all bounds yet: both points are those that come closest.",
-    "nothing_certain": "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
+    "no_results": "There are no results yet.",
+    "context_needed": "The best point depends on the context; request it for a context.",
+    "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
+    "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
     "model_loading": "The server has just started and is loading the model, so its point is missing.",
     "model_busy": "The model did not answer in time, so its point is missing.",
-    "model_failed": "The model cannot follow the results, so its point is missing.",
+    "model_failed": "The model has failed, so its point is missing.",
 }
 """Why the best points are not what they should be."""
 

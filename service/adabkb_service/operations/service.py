@@ -86,7 +86,7 @@ class Service:
 
     @property
     def unfinished(self) -> int:
-        """Requests to studies that have no outcome yet."""
+        """Requests to studies without an outcome yet."""
         with self._guard:
             return sum(owner.unfinished for owner in self._owners.values())
 
@@ -157,7 +157,7 @@ class Service:
             owner.withdraw(pending)
             cause = "The server has started and is still loading the engine"
             if not self.is_loading:
-                cause = f"The model of study {study_id!r} takes long"
+                cause = f"The model of study {study_id!r} is slow"
             raise Unavailable(f"{cause}; try again later.") from error
 
     @property
@@ -239,7 +239,7 @@ def _explained(study: StudyRow, error: Exception | None) -> AdaBKBError:
         return error
     if isinstance(error, CannotFollow):
         return ModelCannotFollow(
-            f"The model of study {study.id!r} cannot follow its log ({error}); correct or exclude the result that it "
-            "cannot take."
+            f"The model of study {study.id!r} failed to process its log ({error}); correct or exclude the result at "
+            f"fault."
         )
     return Unavailable(f"The model of study {study.id!r} cannot answer: {error}")

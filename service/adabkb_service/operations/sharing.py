@@ -55,9 +55,7 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         Invalid: the study would be shared with its owner, or with too many users, or the new owner has no token.
     """
     if "owner" in changes and caller.quotas is not None and caller.quotas.limit_storage:
-        raise Forbidden(
-            "A quota limits what you may store, so only an administrator can give a study of yours to another owner."
-        )
+        raise Forbidden("Your token has a storage quota, so only an administrator can change the owner of your study.")
     with service.database.writing() as connection:
         studies.get(connection, study_id)
         before = grants.of_study(connection, study_id)
@@ -77,7 +75,7 @@ def _check_user(connection: Connection, user: str) -> None:
         Invalid: nobody has a token under this name.
     """
     if tokens.any_exist(connection) and not tokens.has_any(connection, user):
-        detail = f"is {shown(user)}, who has no token; check the name, or let an administrator make a token first"
+        detail = f"is {shown(user)}, who has no token; check the name, or ask an administrator to create a token first"
         raise Invalid([FieldError("/owner", detail, "owner")])
 
 
@@ -85,7 +83,7 @@ def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Rig
     owner = changes.get("owner", grants.owner(before))
     shares = {user: right for user, right in before.items() if right != "own"} | changes.get("shared_with", {})
     if owner is not None and owner in changes.get("shared_with", {}):
-        detail = "is its owner, who may do everything; leave it out, or give the study to another owner"
+        detail = "is its owner, who already has full access; leave it out, or change the owner"
         raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
     kept = {user: right for user, right in shares.items() if right is not None and user != owner}
     if len(kept) > MOST_SHARES:

@@ -89,7 +89,7 @@ def read(content: bytes) -> str:
     lines = csv.writer(written, delimiter="\t", lineterminator="\n")
     for count, row in enumerate(_rows(content), 1):
         if count > MOST_ROWS + 1:
-            raise _refused(f"has more than {MOST_ROWS:,} rows below its header; bring it in parts")
+            raise _refused(f"has more than {MOST_ROWS:,} rows below its header; split it into several files")
         lines.writerow(row)
     return written.getvalue()
 
@@ -114,9 +114,7 @@ def _rows(content: bytes) -> Iterator[list[str]]:
     except Invalid:
         raise
     except Exception as error:  # openpyxl raises whatever its parser meets in a file that is none
-        raise _refused(
-            f"is no Excel file of the kind .xlsx ({type(error).__name__}); save it as such, or as CSV"
-        ) from error
+        raise _refused(f"is not a valid .xlsx file ({type(error).__name__}); save it as .xlsx or CSV") from error
 
 
 def _text(value: Any) -> str:

@@ -8,13 +8,13 @@ from adabkb_service.contract.answers import Study
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up; a larger one continues the study (a cost budget cannot be changed).",
-    "exhausted": "Every point of the space has been handed out.",
-    "converged": "The study has reached its tolerance: going on will probably gain less.",
-    "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
-    "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
-    "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
+    "exhausted": "Every point of the space has been issued.",
+    "converged": "The study has reached its tolerance: further trials will probably gain less.",
+    "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
+    "gain_unlikely": "Further trials will probably gain less than the study's rule requires, so it ended.",
+    "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",
     "pending_limit": "No new point until an unfinished trial has its result.",
-    "paused": "Paused: no new points are handed out. Results are still accepted.",
+    "paused": "Paused: no new points are issued. Results are still accepted.",
 }
 
 
@@ -22,11 +22,11 @@ def standing(study: Study) -> str:
     """The state of a study."""
     if study.model.status == "degraded":
         return (
-            "The model has a problem, so new points are spread evenly instead of chosen by it. Results are safe. The "
-            "event feed names the problem."
+            "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "
+            "events show the error."
         )
     if study.reason is not None:
         return REASONS[study.reason]
     if study.counts.active:
         return "Running. Results are coming in."
-    return "Running, but nobody is working on it now." if study.counts.observations else "Nobody has begun yet."
+    return "Running, but no worker is active." if study.counts.observations else "No trial has been issued yet."

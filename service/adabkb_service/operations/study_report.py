@@ -77,7 +77,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
 
     Args:
         service: the running service.
-        study_id: of which study.
+        study_id: the study's id.
         with_audit: whether its reader may see the audit log.
 
     Raises:

@@ -1,4 +1,4 @@
-"""POST /v1/studies/{id}/suggest: hand out trials, waiting ones first, then new points.
+"""POST /v1/studies/{id}/suggest: issue trials, waiting ones first, then new points.
 
 The owner of the study in this process (``study/owner.py``) performs this request with all others that wait for the
 study:
@@ -10,7 +10,7 @@ study:
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that affects the model
-   (``EventRow.affects_model``: a result, for instance) was committed since. When the first of them are handed out, the
+   (``EventRow.affects_model``: a result, for instance) was committed since. When the first of them are issued, the
    others rest on that event: the model has decided on them with the first ones pending. Usually the points can be
    taken: the model decides on the next ones as soon as it has folded a result. Otherwise the request is parked until
    the model replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up before it
@@ -27,7 +27,7 @@ expected soon (``ModelLink.is_worth_waiting_for``). The answer says ``degraded``
 that its model failed.
 
 A crash before the commit leaves no trial and no answer; what step 1 has committed stays. A crash after it leaves both,
-and the client, which repeats the request with its key, gets the stored answer; without a key the trial is handed out
+and the client, which repeats the request with its key, gets the stored answer; without a key the trial is issued
 again once its lease has run out. The model is rebuilt from what was stored of it and the events since: every decision
 of the model is a function of the events before it. Whether a point is one of the model or quasi-random depends on the
 clock, and stands in the log.
@@ -68,13 +68,13 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
 }
 """Seconds after which a repeated request may get a trial, by the reason why this one got none."""
 CANNOT_FIX = (
-    "the system of this study cannot hold parameters fixed for one request: the profile auto can; for all points of a "
-    "study, declare the parameter with kind fixed"
+    "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
+    "whole study, declare it with kind fixed"
 )
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """A request to hand out up to ``body.count`` trials: waiting ones first, then new ones.
+    """A request to issue up to ``body.count`` trials: waiting ones first, then new ones.
 
     Its outcome may be one of these errors:
         StudyNotFound: there is no such study.
@@ -97,7 +97,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
-    """Let trials whose leases have run out wait again. Of the trials that may be handed out, fail those that an edit of
+    """Let trials whose leases have run out wait again. Of the trials that may be issued, fail those that an edit of
     the space has left outside. If that was one failure too many, the study is paused before points are counted."""
     leases.expire_overdue(draft)
     fail_out_of_space_trials(draft, None if body.fixed or body.context else body.count)

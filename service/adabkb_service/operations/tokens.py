@@ -27,7 +27,7 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
         Invalid: it would have expired already, or an administrator would be restricted to some studies.
     """
     if body.studies is not None and "admin" in body.scopes:
-        detail = "cannot go with the scope admin, which is for all studies; leave out one of them"
+        detail = "cannot be combined with the scope admin, which covers all studies; leave out one of them"
         raise Invalid([FieldError("/studies", detail, "admin_studies")])
     return _made(service, caller, body, key)
 
@@ -44,12 +44,12 @@ def create_link(
         Invalid: it would have expired already.
     """
     if caller.user is None:
-        raise Forbidden("A link is a token, and this server asks for none: its address is enough.")
+        raise Forbidden("This server needs no tokens, so share its URL instead of a link.")
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         owner = grants.owner(grants.of_study(connection, study_id))
         if owner is None:
-            raise Forbidden(f"Study {study_id!r} has no owner, for whom a link could stand; give it to somebody first.")
+            raise Forbidden(f"Study {study_id!r} has no owner, and a link acts for the owner; set an owner first.")
         if not tokens.valid_of(connection, owner, service.clock()):
             raise Forbidden(f"A link works as long as the study's owner has a token, and {owner!r} has none.")
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)

@@ -29,11 +29,11 @@ LOOKED_AT = 500
 DIGITS = 6
 """Decimal digits of a coordinate and of an output."""
 
-UNKNOWN = "is no study that you may read; name one that GET /v1/studies lists, or leave it out"
-SEVERAL = "has several objectives, and none that could stand for this study's; leave it out"
+UNKNOWN = "is not a study that you may read; give one that GET /v1/studies lists, or leave it out"
+SEVERAL = "has several objectives, and none matches this study's; leave it out"
 NOTHING_SHARED = (
-    "has no parameter in common with this study (of the same name and kind, and not fixed); leave it out, or name the "
-    "parameters alike"
+    "has no parameter in common with this study (with the same name and kind, and not fixed); leave it out, or use "
+    "the same names"
 )
 TOO_FEW = (
     "has too few results within the space of this study ({count}, and {fewest} are needed); leave it out, or widen the "

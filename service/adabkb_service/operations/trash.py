@@ -60,7 +60,7 @@ def delete(
         study_id: which study.
         revisions: refuse unless the study is at one of these; None for any.
         caller: who does so.
-        purge: for good, and not into the trash.
+        purge: delete permanently instead of moving to the trash.
 
     Raises:
         StudyNotFound: there is none.
@@ -127,7 +127,7 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
 def restore(
     service: Service, caller: Caller, study_id: str, number: int | None, key: Key | None = None
 ) -> Outcome[views.Study]:
-    """Bring a deleted study back: it goes on where it was.
+    """Restore a deleted study, which continues where it was.
 
     Args:
         service: the service.
@@ -168,7 +168,7 @@ def restore(
 
 
 def purge(service: Service, caller: Caller, number: int) -> None:
-    """Delete a study in the trash for good.
+    """Permanently delete a study in the trash.
 
     Raises:
         DeletionNotFound: there is none of this number.

@@ -47,7 +47,7 @@ def add(
     Args:
         service: the running service.
         caller: who does so.
-        study_id: of which study.
+        study_id: the study's id.
         body: where messages are sent, and which.
         networks: inside the server's own network that may be sent to.
         key: of the request.
@@ -65,7 +65,7 @@ def add(
         if key is not None and webhooks.find(connection, study_id, webhook_id) is not None:
             raise WebhookMade(webhook_id)
         if len(webhooks.of_study(connection, study_id)) >= MOST:
-            detail = f"The study has {MOST} webhooks already, which is as many as one may have; delete one first"
+            detail = f"The study has {MOST} webhooks, which is the limit; delete one first"
             raise Invalid([FieldError("", detail, "too_many_webhooks")])
         row = WebhookRow(
             study_id=study_id,

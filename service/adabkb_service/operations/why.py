@@ -31,7 +31,7 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     """The decision that made a trial, and all events about it.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such thing.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
     """
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)

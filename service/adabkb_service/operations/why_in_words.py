@@ -11,17 +11,17 @@ from adabkb_service.operations.naming import Names
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
-    "start": "Too few results were known to learn from, so the first points cover the space.",
-    "search": "The search weighed the model's mean and its uncertainty.",
+    "start": "There were too few results to learn from, so the first points cover the space.",
+    "search": "The search balanced the model's mean and its uncertainty.",
     "repeat": "The other results contradict the one at this point, so it is measured again.",
-    "polish": "The search looked around the best point, in the parameters that matter.",
+    "polish": "The search stayed near the best point, in the parameters that matter.",
     "explore": "The search gave the model's uncertainty a large weight.",
-    "restart": "The search had brought no gain for a while, so it began anew.",
+    "restart": "The search had brought no improvement for a while, so it restarted.",
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
 """The step of the search. It implies no prediction for the point: ``outlook`` gives that."""
-INFEASIBLE = "No result keeps all outcome constraints yet, so the search looks for a point that does."
+INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 BETTER = "The model expects a better result here."
 SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
@@ -116,7 +116,7 @@ def _expectation(
             f"and the probability of a better value is {chance:.2g}."
         )
     if (probability := expected.get("feasible_probability")) is not None:
-        yield f"The point keeps all outcome constraints with probability {probability:.2g}."
+        yield f"The point satisfies all outcome constraints with probability {probability:.2g}."
 
 
 def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
@@ -139,9 +139,9 @@ def _probability(lead: float, std: float) -> float:
 def _of_older(study: str, trust: float) -> str:
     """How much an older study counted, for people."""
     if trust == 0.0:
-        return f"The older study {study} did not count."
-    scale = "0 ignores what it says, 1 takes it over in full"
-    return f"The older study {study} counted with a trust of {trust:.2g} ({scale})."
+        return f"The model ignored the older study {study}."
+    scale = "0: ignored, 1: used in full"
+    return f"The model used the older study {study} with a trust of {trust:.2g} ({scale})."
 
 
 def _listed(fixed: Mapping[str, object], names: Names) -> str:

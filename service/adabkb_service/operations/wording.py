@@ -1,4 +1,4 @@
-"""What people call things, and what is said of a study in a sentence, on the page and in reports."""
+"""Labels, and short phrases about a study, for the web interface and reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATES: Mapping[str, str] = {
     "active": "being evaluated",
     "queued": "queued",
     "released": "given back",
-    "expired": "lease ran out",
+    "expired": "lease expired",
     "completed": "completed",
     "failed": "failed",
     "stopped": "stopped early",
@@ -58,11 +58,11 @@ FINEST = 15
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Of a duration: seconds, and the name."""
 NOTIFICATIONS: Mapping[str, str] = {
-    "trial.reserved": "a trial is handed out",
-    "trial.overdue": "a trial is overdue: its lease ran out",
+    "trial.reserved": "a trial is issued",
+    "trial.overdue": "a trial is overdue: its lease expired",
     "trial.done": "a trial is completed, has failed or was stopped",
     "study.ended": "the study is complete",
-    "study.needs_attention": "the study needs somebody: it has paused itself, or its model cannot follow",
+    "study.needs_attention": "the study needs attention: it paused after failures, or its model failed",
 }
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
@@ -79,7 +79,7 @@ def chosen(study: Study) -> list[str]:
 
 
 def confidence(study: Study) -> str | None:
-    """With which probability the gap holds, in percent; None if the system promises none."""
+    """Return the probability of the gap in percent; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
         return f"{100.0 * CONFIDENCE:.4g}%"
     delta = getattr(study.algorithm, "delta", None)

@@ -1,4 +1,4 @@
-"""The files that the page loads: all of them in the package, since a lab's machines may not reach another host."""
+"""The files of the web interface. All are in the package, since lab machines may not reach other hosts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def digest() -> str:
 @router.get("/assets/{version}/{name}")
 @needs_nothing
 def get_asset(version: str, name: str) -> Response:
-    """A file. One of another version than asked for is not to be kept."""
+    """Return a file. Browsers must not cache it if the requested version differs."""
     content = _files().get(name)
     if content is None:
         raise HTTPException(404)

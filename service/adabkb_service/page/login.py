@@ -1,6 +1,5 @@
-"""/login and /logout: a browser gets its token as a cookie, which no script reads and no page of another site uses.
-
-The token reaches the server in a header, never in an address: one from the fragment of a link stays in the browser.
+"""/login and /logout: a browser gets its token as a cookie that scripts and other sites cannot use. The token reaches
+the server in a header, never in a URL; the token in the fragment of a link is not sent.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ async def get_login(request: Request) -> Response:
 @router.post("/login", status_code=204)
 @needs("read")
 async def log_in(request: Request, caller: CallerDep) -> Response:
-    """Keep the token of this request in the browser until that is closed."""
+    """Store the token of this request as a session cookie."""
     response = Response(status_code=204)
     token = token_of(request.scope)
     if caller.token is not None and token is not None:
@@ -35,7 +34,7 @@ async def log_in(request: Request, caller: CallerDep) -> Response:
 @router.post("/logout", status_code=204)
 @needs_nothing
 async def log_out(request: Request) -> Response:
-    """Forget the token."""
+    """Delete the cookie."""
     response = Response(status_code=204)
     response.delete_cookie(COOKIE, path=request.scope.get("root_path") or "/")
     return response

@@ -1,4 +1,4 @@
-"""Templates and the headers of what is made of them. Jinja is loaded with the first page, not with the server."""
+"""Templates and the headers of pages. Jinja is imported with the first page, not at the start of the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Nothing inline is run, and nothing comes from another host: a text that a user wrote cannot become a script."""
+"""Inline scripts and other hosts are forbidden, so text from users cannot run as a script."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": POLICY,
@@ -36,7 +36,7 @@ HEADERS = {
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """A template as an answer."""
+    """Render a template as a response."""
     root = request.scope.get("root_path", "")
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
     made = _environment().get_template(template)
@@ -66,10 +66,10 @@ def _environment() -> Environment:
 
 
 def _segment(text: str) -> str:
-    """A text as a part of an address."""
+    """Quote a text for a path segment."""
     return quote(text, safe="")
 
 
 def iso(moment: datetime) -> str:
-    """A time for ``<time datetime>``; a script shows it in the zone of the browser."""
+    """Format a time for ``<time datetime>``; a script shows it in the browser's time zone."""
     return moment.isoformat(timespec="milliseconds")

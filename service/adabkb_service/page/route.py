@@ -1,4 +1,4 @@
-"""Routes that answer people: refusals are pages too. Programs, which ask for no page, find nothing here."""
+"""Routes of the web interface: refusals are also pages. Programs, which do not request pages, get a 404."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def wants_page(request: Request) -> bool:
-    """Whether it comes from a browser, as opposed to a program. htmx takes any type, and says who it is."""
+    """Whether the request comes from a browser. htmx accepts any type but identifies itself."""
     return HTML in request.headers.get("accept", "") or "hx-request" in request.headers
 
 
 def refusal(request: Request, error: AdaBKBError) -> Response:
-    """An error as a page. Who has no token that is good may log in there."""
+    """Render an error as a page. Without a valid token, it has the login form."""
     problem_type = problem_type_of(error)
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail
@@ -34,7 +34,7 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
 
 
 class LoginRoute(GuardedRoute):
-    """A route whose refusals are pages for people. Programs get them as problems."""
+    """A route whose refusals are pages. Programs get them as problems."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -60,7 +60,9 @@ class LoginRoute(GuardedRoute):
             except RequestValidationError:
                 if not wants_page(request):
                     raise
-                return page(request, "error.html", 404, title="No such page", detail="Its address is not quite right.")
+                return page(
+                    request, "error.html", 404, title="No such page", detail="The address is incomplete or misspelled."
+                )
 
         return answer
 
@@ -69,7 +71,7 @@ class PageRoute(LoginRoute):
     """A route of the web interface. Programs get a 404 that names the call of the API."""
 
     def get_route_handler(self) -> Handler:
-        """The handler, for people only."""
+        """Return the handler, which refuses programs."""
         handler = super().get_route_handler()
 
         async def answer(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""/docs/: the documentation as a site, in the package, since a lab's machines may not reach another host.
+"""/docs/: the documentation site, which is part of the package, since lab machines may not reach other hosts.
 
 It is built from ``docs/`` with the package, or by ``make install`` in a checkout; a server never builds anything.
 """
@@ -21,21 +21,21 @@ from adabkb_service.page.route import wants_page
 
 FOLDER = Path(__file__).parents[1] / "_site"
 NOT_BUILT = (
-    "A release brings it along. In a checkout, `make install` builds it, and `make docs` shows it while it is written; "
-    "the pages themselves are the files in docs/."
+    "Releases contain it. In a checkout, `make install` builds it, and `make docs` previews it; the sources are in "
+    "docs/."
 )
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 KEPT = HEADERS | {"Cache-Control": "no-cache"}
-"""Browsers keep a file, and ask each time whether it is still the same."""
+"""Browsers cache a file and revalidate it each time."""
 
 
 def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
     """Serve the site below ``/docs/``.
 
     Args:
-        app: that has a page to try the API.
-        calls: the path of that page. Programs get it at ``/docs``, too; people are led to the site from there.
-        folder: of the built site.
+        app: the application with the interactive API page.
+        calls: the path of that page. At ``/docs``, programs get it too, and browsers are redirected to the site.
+        folder: the built site.
     """
     (original,) = [route for route in app.routes if isinstance(route, Route) and route.path == calls]
     app.router.routes.remove(original)
@@ -56,7 +56,7 @@ def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
 
 
 def _policy(page: bytes) -> str:
-    """The policy of the page to try the API: its own files, and the scripts that it is made with."""
+    """Return the content security policy of the interactive API page: its own files and scripts."""
     digests = (b64encode(sha256(script).digest()).decode() for script in _SCRIPT.findall(page))
     scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
     # Swagger UI writes styles into its elements.
@@ -67,7 +67,7 @@ def _policy(page: bytes) -> str:
 
 
 class Site(StaticFiles):
-    """Files of the built site, with the page's policy; a page that tells how to get it, where it is not built."""
+    """Serves the built site with the web interface's policy. If it is not built, a page explains how to build it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, html=True, check_dir=False)
@@ -76,7 +76,7 @@ class Site(StaticFiles):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         mounted = dict(scope)
-        scope["root_path"] = scope["app_root_path"]  # what is refused is told by the whole address, as anywhere
+        scope["root_path"] = scope["app_root_path"]  # errors name the whole path, as everywhere
         if self._index.is_file():
             await super().__call__(mounted, receive, send)
             return

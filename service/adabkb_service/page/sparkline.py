@@ -1,4 +1,4 @@
-"""The best result so far, as a line as small as a word."""
+"""The best result so far as a sparkline."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ WIDTH, HEIGHT, MARGIN = 120.0, 28.0, 2.0
 
 
 def sparkline(records: Sequence[tuple[int, float]], count: int) -> str:
-    """The path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty for less than two records.
+    """Return the path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty with fewer than two records.
 
     Args:
-        records: number and value of each result that was better than all before it.
-        count: how many results there are.
+        records: number and value of each result that was better than all earlier ones.
+        count: the number of results.
     """
     if len(records) < 2:
         return ""

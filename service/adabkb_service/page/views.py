@@ -1,7 +1,5 @@
-"""/, /new, /trash, /studies/{id} and what is below it: the pages, and what their charts read.
-
-What the API answers, scripts read from the API. These routes have what it does not: lists in any order, and results
-thinned to what a chart can show.
+"""The pages /, /new, /trash and /studies/{id}, and the data of their charts. Scripts read most data from the API. These
+routes add sorted lists, and results thinned for charts.
 """
 
 from __future__ import annotations
@@ -47,19 +45,19 @@ STUDIES_PER_PAGE = 25
 ROWS_PER_PAGE = 50
 """Rows per page of the table of results."""
 WORKING = 50
-"""Active trials that are listed."""
+"""The most active trials that are listed."""
 LINKS = 100
-"""To a study, that are listed."""
+"""The most links to a study that are listed."""
 DELETIONS = 100
-"""Studies in the trash that are listed."""
+"""The most studies in the trash that are listed."""
 LONG = 5000
-"""Events of a study from which on a trial is explained only after its page is there."""
+"""Number of events from which the explanation of a trial is loaded after its page."""
 COMPARED, OFFERED = 12, 200
-"""Studies that are compared at most, and that are offered for it."""
+"""The most studies that are compared, and that are offered."""
 PRINTED = 5000
-"""Rows of the table of results in a report on the page; its Markdown has all of them."""
+"""The most rows of results in the report page; the Markdown report has all of them."""
 FEED = 40
-"""Events of the past that the feed begins with."""
+"""Number of past events at the top of the feed."""
 
 pages = APIRouter(include_in_schema=False, route_class=PageRoute)
 data = APIRouter(include_in_schema=False, route_class=LoginRoute)
@@ -85,7 +83,7 @@ def get_studies(
     state: StudyState | Literal[""] = "",
     number: PageNumber = 1,
 ) -> Response:
-    """The studies. A program is led to the page that explains the calls."""
+    """The list of studies. Programs are redirected to the API page."""
     if not wants_page(request):
         return RedirectResponse("docs", headers={"Vary": "Accept"})
     text = text.replace("\0", "")
@@ -108,7 +106,7 @@ def get_studies(
 def get_comparison(
     request: Request, overview: OverviewDep, caller: CallerDep, study: Annotated[list[str] | None, Query()] = None
 ) -> Response:
-    """Studies side by side. The page reads each of them by itself, so that it shows those that its reader may see."""
+    """Compare studies. The page loads each study separately, so it shows only those that the user may read."""
     chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
     others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
     offered = [each.study.id for each in others if each.study.id not in chosen]
@@ -148,7 +146,7 @@ def get_study(
 @pages.get("/studies/{study_id}/sharing")
 @needs("own")
 def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
-    """Who may do what with a study."""
+    """The owner of a study and the rights of other users."""
     links, _ = tokens.page(service, None, LINKS, link=study_id)
     access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
     now = service.clock()
@@ -159,7 +157,7 @@ def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Res
 @pages.get("/studies/{study_id}/webhooks")
 @needs("own")
 def get_webhooks(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
-    """Where messages about a study are sent."""
+    """The webhooks of a study."""
     study = service.do(manage.get(study_id)).view
     return page(request, "webhooks.html", study=study, webhooks=webhooks.listed(service, study_id))
 
@@ -186,7 +184,7 @@ def get_results(
     order: Order = "desc",
     number: PageNumber = 1,
 ) -> Response:
-    """The table of a study: all results, and the trials that have none."""
+    """The table of a study: all results, and the trials without a result."""
     study, worker = service.do(manage.get(study_id)).view, worker.replace("\0", "")
     by = _sort(study, sort, is_descending=order == "desc")
     found = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
@@ -202,8 +200,8 @@ def get_results(
 @data.post("/studies/{study_id}/sheet")
 @needs("work")
 async def read_sheet(request: Request, study_id: StudyId) -> Response:
-    """An Excel file as text, for the table that the user is about to add. Nothing is stored."""
-    del study_id  # the gate has looked at it
+    """Convert an uploaded Excel file to text for the paste form. Nothing is stored."""
+    del study_id  # the gate has admitted the caller
     charts: FairQueue = request.app.state.charts
     content = await request.body()
     async with charts.slot(request):
@@ -212,7 +210,7 @@ async def read_sheet(request: Request, study_id: StudyId) -> Response:
 
 
 def _sort(study: answers.Study, text: str, *, is_descending: bool) -> Sort:
-    """The order that a text names: a column, ``parameter:`` or ``metric:`` with a name; by time where it is neither."""
+    """Parse a sort order: a column, or ``parameter:`` or ``metric:`` with a name; by time for any other text."""
     column, _, name = text.partition(":")
     if column == "parameter":
         for each in study.parameters:
@@ -228,7 +226,7 @@ def _sort(study: answers.Study, text: str, *, is_descending: bool) -> Sort:
 def get_result(
     request: Request, study_id: StudyId, seq: Number, service: ServiceDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
-    """A result, which can be corrected and excluded."""
+    """A result, with forms to correct and exclude it."""
     study = service.do(manage.get(study_id)).view
     result, events = overview.result(study_id, seq)
     trial = None if result.trial is None else read.trial(service, study_id, result.trial)
@@ -247,8 +245,8 @@ def get_trial(
     caller: CallerDep,
     is_explained: Annotated[bool, Query(alias="why")] = False,
 ) -> Response:
-    """A trial: why this point, and what became of it. Of a long study the explanation, for which all of its log before
-    the trial is read, comes by a second request."""
+    """A trial with its explanation and history. In a long study, a second request loads the explanation, because it
+    needs the whole log before the trial."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     told = is_explained or study.revision <= LONG
@@ -301,7 +299,7 @@ async def get_density(
     overview: OverviewDep,
     metric: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Where the results of a large study lie: of the objective, or of a metric."""
+    """The density of the results of a large study, for the objective or a metric."""
     return await _chart(request, partial(overview.density, study_id, metric))
 
 
@@ -327,7 +325,7 @@ async def get_forbidden(
     overview: OverviewDep,
     parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
 ) -> Response:
-    """The regions of two parameters that the constraints exclude, for a study that has constraints."""
+    """The regions of two parameters that the constraints exclude."""
     return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
 
 
@@ -339,7 +337,7 @@ async def get_timeline(request: Request, study_id: StudyId, overview: OverviewDe
 
 
 async def _chart(request: Request, read: Callable[[], Any]) -> Response:
-    """The data of a chart. Few charts are read at a time, and none for a client that has disconnected."""
+    """Return the data of a chart. Only a few are computed at a time, and none for a disconnected client."""
     charts: FairQueue = request.app.state.charts
     async with charts.slot(request):
         if await request.is_disconnected():

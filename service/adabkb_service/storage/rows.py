@@ -120,7 +120,7 @@ class StudyRow:
 
     @property
     def waiting(self) -> int:
-        """Number of trials that suggestions hand out before new points."""
+        """Number of trials that suggestions issue before new points."""
         return self.queued + self.released + self.expired
 
     @property
@@ -223,7 +223,7 @@ class ObservationRow:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A value that a trial reported before its end."""
+    """An intermediate value of a trial."""
 
     study_id: str
     trial: int

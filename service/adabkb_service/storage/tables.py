@@ -262,7 +262,7 @@ webhooks = Table(
     Column("seen_seq", Integer, nullable=False),  # last event that was delivered, or that it does not want
     Column("is_on", Boolean, nullable=False),
     Column("due_at", UtcDateTime, nullable=False),  # when it is looked at next; a server that sends puts it off
-    Column("attempts", Integer, nullable=False),  # that failed since the last success
+    Column("attempts", Integer, nullable=False),  # number of failed attempts since the last success
     Column("failing_since", UtcDateTime),
     Column("error", Text),  # of the last attempt; null after a success
     Column("delivered", Integer, nullable=False),  # messages so far

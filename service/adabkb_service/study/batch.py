@@ -159,7 +159,7 @@ class Batch:
         return not self._link.has_followed() and self._link.is_worth_waiting_for()
 
     def _points(self, demand: PointDemand, waiting: Waiting) -> list[Proposal] | None:
-        """Points to hand out, or None if the request must wait for the model."""
+        """Points to issue, or None if the request must wait for the model."""
         count, fixed = demand.count, demand.fixed
         if count == 0:
             return []

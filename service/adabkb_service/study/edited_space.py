@@ -20,7 +20,7 @@ def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
 
     Args:
         draft: of the study.
-        count: number of trials about to be handed out; only that many of the first waiting trials are checked. None
+        count: number of trials about to be issued; only that many of the first waiting trials are checked. None
             checks all.
     """
     if not is_edited(draft.study.definition):
@@ -43,7 +43,7 @@ def as_handed_out(draft: Draft, trial: TrialRow) -> TrialRow:
 
 
 def evaluated(draft: Draft, trial: TrialRow, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters that a worker reports as evaluated. Parameters added after the trial was handed out get their
+    """The parameters that a worker reports as evaluated. Parameters added after the trial was issued get their
     defaults."""
     present = draft.space.present(trial.parameters) or {}
     return {name: value for name, value in present.items() if name not in trial.parameters} | dict(given)

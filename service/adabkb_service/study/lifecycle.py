@@ -17,11 +17,11 @@ from adabkb_service.study.draft import Draft
 logger = logging.getLogger(__name__)
 
 MOST_ROOM = 2**31
-"""New points that a study without limits may hand out."""
+"""New points that a study without limits may issue."""
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
-    """The state, and why no new point is handed out (None if points are)."""
+    """The state, and why no new point is issued (None if points are)."""
     if _converged(study):
         return "complete", "converged"
     used_up = spent(study)
@@ -46,8 +46,8 @@ def _converged(study: StudyRow) -> bool:
 
 
 def spent(study: StudyRow) -> Reason | None:
-    """Why the study hands out no more new points, or None. Either the budget is used up, every point of a finite space
-    is handed out, or a stopping rule holds: no improvement for a number of results, or too little expected
+    """Why the study issues no more new points, or None. Either the budget is used up, every point of a finite space
+    is issued, or a stopping rule holds: no improvement for a number of results, or too little expected
     improvement."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
@@ -69,7 +69,7 @@ def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
 
 
 def room(study: StudyRow) -> int:
-    """Number of new points that may be handed out now, in addition to the waiting trials."""
+    """Number of new points that may be issued now, in addition to the waiting trials."""
     if status(study) != ("running", None):
         return 0
     limits = [MOST_ROOM]

@@ -30,7 +30,7 @@ def test_a_program_is_given_its_parameters_and_its_last_line_is_the_result(
 def test_a_run_with_parameters_fixed_ends_when_all_their_points_are_done(create: Create, run: Run) -> None:
     study = create(parameters={"b": Bool(), "c": Categorical(["u", "v"])})
     told = run(study, "echo 1", "--fixed", "c=v", "--workers", "2")
-    assert told.startswith(f"Study {study.id} goes on; this command completed 2 trials, 0 failed.")
+    assert told.startswith(f"Study {study.id} is not complete; this command completed 2 trials, 0 failed.")
     assert {trial.parameters["c"] for trial in study.trials()} == {"v"}
 
 
@@ -119,7 +119,7 @@ def test_output_that_is_no_result_ends_the_command_at_the_first_trial_which_cost
     study = create(budget=2)
     said = run(study, script, *options, code=1)
     assert reason in said
-    assert f"study '{study.id}' takes a result such as 0.1. The trial is given back." in said
+    assert f"study '{study.id}' takes a result such as 0.1. The trial is released." in said
     assert states(study) == ["released"]
 
 

@@ -19,7 +19,7 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
     said = json.loads(run(study, together, "--workers", "3", "--n-trials", "4", "--json"))
     assert (said["completed"], said["failed"]) == (4, 0)
     assert len(list(folder.iterdir())) == 4
-    assert "goes on; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
+    assert "is not complete; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
 
 
 @pytest.mark.usefixtures("folder")
@@ -53,14 +53,14 @@ def test_exit_code_75_gives_the_trial_back_and_the_next_attempt_may_complete_it(
 def test_trials_that_are_always_given_back_stop_the_command(create: Create, run: Run) -> None:
     study = create(budget=3)
     said = run(study, "exit 75", "--max-failures", "2", code=1)
-    assert "2 trials in a row were given back, this is the last: exit code 75" in said
+    assert "2 trials in a row were released; reason of the last one: exit code 75" in said
     assert states(study) == ["released"]
 
 
 def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run: Run) -> None:
     study = create(budget=9)
     said = run(study, "echo no space left >&2; exit 1", "--max-failures", "2", code=1)
-    assert "stopped by 2 failures in a row, this is the last: exit code 1: no space left" in said
+    assert "stopped after 2 failures in a row; the last one: exit code 1: no space left" in said
     assert f"adabkb trial retry {study.id} --failed" in said
     assert states(study) == ["failed", "failed"]
 

@@ -17,7 +17,10 @@ from tests.cli.shell import adabkb
         (["./absent.sh"], "cannot start the program './absent.sh' (No such file or directory); give its path, such as"),
         (["./plain.txt"], "cannot start the program './plain.txt' (Permission denied); make it executable: chmod +x"),
         (["./shebang"], "cannot start the program './shebang' (Exec format error); if it is a script, give its"),
-        (["echo", "{rl}"], "the argument '{rl}' has {rl}, which is no parameter; the parameters are lr, layers. Write"),
+        (
+            ["echo", "{rl}"],
+            "the argument '{rl}' has {rl}, which is not a parameter; the parameters are lr, layers. Write",
+        ),
         (["echo", "{lr"], "the argument '{lr' has a single brace; the parameters are lr, layers. Write {{ and }} for"),
     ],
 )
@@ -36,8 +39,8 @@ def test_a_mistake_of_the_command_stops_it_at_once_and_costs_no_trial(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--pattern", "("), "--pattern '(' is no regular expression"),
-        (("--pattern", "a"), "--pattern 'a' has 0 groups; put the result, and nothing else, into parentheses"),
+        (("--pattern", "("), "--pattern '(' is not a regular expression"),
+        (("--pattern", "a"), "--pattern 'a' has 0 groups; put only the result in parentheses"),
         (("--logs", "/dev/null/x"), "cannot make the folder /dev/null/x"),
         (("--url", "nonsense"), "start a server with: adabkb serve"),
     ],

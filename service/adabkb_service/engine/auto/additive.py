@@ -21,15 +21,15 @@ Array = NDArray[np.float64]
 
 SHARES = (0.01, 0.999)
 SHARE_PRIOR = 3.0
-"""Standard deviation of logit w, around 0."""
+"""Standard deviation of logit w; the mean is 0."""
 LENGTHSCALE_PRIOR = math.log(0.5) + 0.5 * math.log(1.0 / 3.0)
-"""Mean of log a, with deviation 1: that of the other lengthscales in one dimension."""
+"""Mean of log a, with standard deviation 1, as for the other lengthscales in one dimension."""
 WEIGHT_PRIOR = 1.5
-"""Standard deviation of t_k, around 0, ..."""
+"""Standard deviation of t_k; the mean is 0."""
 LARGEST_WEIGHT = 6.0
-"""... which is at most so far from it."""
+"""Bound of |t_k|."""
 FIRST_SHARE = 0.9
-"""Where a search for an additive part begins."""
+"""Start of the search for an additive part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def of(parameters: Array) -> Additive:
 
 
 def first(dimension: int) -> Additive:
-    """Where a search begins."""
+    """Start of a search."""
     return Additive(np.full(dimension, FIRST_SHARE / dimension), math.exp(LENGTHSCALE_PRIOR))
 
 

@@ -1,16 +1,16 @@
-"""The posterior that reports rest on: averaged over hyperparameters and warps.
+"""The posterior of reports, averaged over hyperparameters and warps.
 
-The search takes the likeliest hyperparameters for certain, under the warp that makes the results look most normal. For
-predictions that is too sure, above all near the best point, where the results crowd. This posterior is a mixture of
+The search uses the likeliest hyperparameters, under the warp that makes the results look most normal. This makes
+predictions too confident, above all near the best point, where results are dense. This posterior is a mixture of
 members, each a Gaussian process given the same results:
 
 * Its warp compresses the results worse than the median only, with one of ``POWERS``. Members have each power as often
   as the evidence for it says.
 * The parameters of a member are drawn from the Laplace approximation around their maximum (Rasmussen and Williams 2006,
   section 3.4), under a wide prior of the noise; sigma_f^2 has its posterior, a scaled inverse chi-squared distribution,
-  so that what a member predicts has Student's t distribution.
+  so that a member's prediction has Student's t distribution.
 
-Beyond ``AVERAGED`` results the likeliest parameters are the only member. Nothing is suggested by it.
+Beyond ``AVERAGED`` results the likeliest parameters are the only member. Suggestions do not use this posterior.
 
 What is left to gain depends on the parts of the space where no results are. There the parameters count that results
 learn which are ``apart``: near the best one, where they crowd, the objective is smoother than elsewhere.
@@ -41,28 +41,28 @@ from adabkb_service.engine.record import Record
 Array = NDArray[np.float64]
 
 MEMBERS = 8
-"""Of the mixture, ..."""
+"""Number of members of the mixture."""
 AVERAGED = 200
-"""... up to so many results."""
+"""The most results for which a mixture is computed."""
 POWERS = (1.0, 0.5, 0.0, -0.5)
-"""Of the warp of the results worse than the median."""
+"""Powers of the warp of the results worse than the median."""
 LEARNED_FROM = (50, 50)
-"""Best and other results that the parameters are learned from, at most. It is as many as the search learns from with an
-additive part, which takes more of them to see, and where those that are apart are chosen from them."""
+"""The most best results and other results from which the parameters are learned: as many as the search uses with an
+additive part, which needs more results."""
 APART = 0.1
 """Results closer than this times sqrt(d) are not apart; choices that differ are 1 apart."""
 FEWEST = 8
-"""Results that parameters are learned from in any case, whether they are apart or not."""
+"""The fewest results from which parameters are learned, whether they are apart or not."""
 NOISE_PRIOR = (math.log(0.01), 3.0)
-"""Of the logarithm of the noise ratio: centre and deviation."""
+"""Prior of the logarithm of the noise ratio: mean and standard deviation."""
 LEAST_CURVATURE = 0.25
-"""Of the posterior density's logarithm, along any direction: it is flat in none."""
+"""Smallest curvature of the logarithm of the posterior density, along any direction."""
 LARGEST_STEP = 2.5
-"""Of a member's parameters from the maximum: they are logarithms."""
+"""Largest distance of a member's parameters from the maximum; they are logarithms."""
 DIFFERENCE = 1e-3
-"""Of a parameter, for the curvature."""
+"""Step of a parameter in the differences for the curvature."""
 LEAST_NOISE = 1e-6
-"""Noise ratio of a member at least, for the factorisation."""
+"""Smallest noise ratio of a member, for the factorization."""
 FAR = 5.0
 """Standard deviations beyond which a further result makes all be learned anew: the warps were not made for it."""
 FARTHEST = 10.0
@@ -71,13 +71,13 @@ logarithm, a step of the model beyond them would be many orders of magnitude."""
 LEVELS = (np.arange(40) + 0.5) / 40
 """Probabilities whose quantiles stand for a member in the mixture."""
 CHUNK = 2048
-"""Positions whose quantiles are computed at a time."""
+"""The most positions whose quantiles are computed at a time."""
 NEGLIGIBLE = 1e-300
 """A standard deviation below which it makes no difference."""
 JITTERS = (1e-8, 1e-6, 1e-4)
-"""Added to the diagonal of the candidates' covariance, which lie close together: the first one that suffices."""
+"""Jitter for the covariance of close candidates; the first one that suffices is used."""
 STREAM = -1 << 41
-"""Step of the random numbers: that of no decision."""
+"""Step of the random numbers; no decision uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Member:
     posterior: Surrogate
     hyperparameters: Hyperparameters
     degrees: int
-    """Of freedom of sigma_f^2."""
+    """Degrees of freedom of sigma_f^2."""
 
     def below(self, positions: Array, value: float) -> Array:
         """(k,) the probabilities that the objective is below a value, in the user's units, at positions (k, d)."""
@@ -118,7 +118,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Averaged:
-    """The mixture, given some results. All its answers are in the user's units, whatever the warps do."""
+    """The mixture, given some results. All its answers are in the user's units."""
 
     members: tuple[Member, ...]
     worst: float
@@ -184,7 +184,7 @@ class Averaged:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """Of the values."""
+        """The lowest and the highest value of predictions."""
         if self.worst == self.best:
             return -HIGHEST, HIGHEST
         beyond = FARTHEST * (self.best - self.worst)
@@ -206,7 +206,7 @@ def _in_deviations(degrees: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """What was learned under one warp."""
+    """Parameters learned under one warp."""
 
     warp: Warp
     evidence: Evidence
@@ -219,7 +219,7 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
     """The mixture given a record of results, one at least; None where no member's covariance can be factorised.
 
     Args:
-        problem, record: of the study.
+        problem, record: those of the study.
         form: hyperparameters of the same form: with a smooth kernel, with an additive part. Where there is such a part,
             the parameters are looked for near these.
         from_apart: whether the parameters are learned from results that are apart only.
@@ -270,7 +270,7 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
 
 
 def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters) -> list[_Fit]:
-    """What is learned under each warp. The search for the next one starts where the last one ended."""
+    """Learn the parameters under each warp. The search under the next warp starts where the last one ended."""
     domain, values, found = problem.domain, record.values[given], []
     prior = replace(likelihood.prior_of(domain), noise_ratio=math.exp(NOISE_PRIOR[0]))
     ratios = (math.exp(likelihood.NOISE_PRIOR[0]), *likelihood.NOISY_STARTS)

@@ -1,10 +1,10 @@
 """A recommended point that stays near a baseline: of equally good points, the one that changes fewer of its values.
 
-One parameter after the other is put back to its value in the baseline, the one whose change gains least first, as long
-as the point stays as good. It is as good if the lower end of its 90% interval is no more than a tolerance below that of
-the recommended point: so a point that the model knows little of does not take its place. The tolerance is the largest
-of what the study declares, the standard deviation at the recommended point, and ``SHARE`` of the way from the ``WORSE``
-quantile of the results to the best one. The shares of a mixture go back together.
+Parameters are set back to their baseline values one by one, the one with the least gain first, as long as the point
+remains as good. It is as good if the lower end of its 90% interval is no more than a tolerance below that of the
+recommended point: so an uncertain point does not replace it. The tolerance is the largest of what the study declares,
+the standard deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE`` quantile of the
+results to the best one. The shares of a mixture are set back together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.engine.slices import Slice
 Array = NDArray[np.float64]
 
 SHARE, WORSE = 0.05, 0.25
-"""What difference does not matter, unless the study says so."""
+"""Differences that do not matter, unless the study declares a tolerance."""
 
 
 def keep_near(
@@ -38,9 +38,9 @@ def keep_near(
 
     Args:
         state: of the study.
-        found: what is recommended without a baseline.
+        found: the recommendation without a baseline.
         baseline: positions by axis.
-        within: the slice of the space that the point is to stay in.
+        within: the slice of the space that must contain the point.
         tolerance: a difference in the user's units that does not matter.
         feasible: probability of keeping the bounds of metrics that the point keeps, if the recommended one has it.
     """
@@ -60,7 +60,7 @@ def keep_near(
 
 
 def _changes(state: State, point: Array, baseline: Mapping[int, float], within: Slice) -> tuple[Change, ...]:
-    """What a point changes, and what the mean loses if one value alone is put back."""
+    """Return the changes of a point, and the loss of the mean if only one value is set back."""
     axes = _changed(point, baseline, within)
     if not axes:
         return ()

@@ -31,17 +31,17 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LARGEST = 64
-"""Rows of a group, at most."""
+"""The most rows of a group."""
 DRAWN = 1024
-"""Rows that are looked at first, at least: one of each group in turn."""
+"""The fewest rows that are examined first, one of each group in turn."""
 OPENED, NEXT = 6, 3
-"""Groups of which all rows are looked at first, and how many next to each."""
+"""Number of groups whose rows are all examined first, and number of neighbors of each."""
 NEARBY = 8
-"""Groups next to the best row that are looked at in the end."""
+"""Number of groups next to the best row that are examined last."""
 MOST_VALUES = 64
 """Values of another discrete parameter up to which all are tried with the best row."""
 SPREAD = 2048
-"""Rows that a first row is drawn from."""
+"""Number of rows from which a first row is drawn."""
 STREAM = 1 << 58
 """Keeps random numbers apart from those of the search."""
 

@@ -1,4 +1,4 @@
-"""What a checkpoint decided. It depends on the history, not on the results alone, so it is stored beside the tree."""
+"""The result of a checkpoint. It depends on the history, not only on the results, so it is stored with the tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REVISION = 13
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What a posterior rules out."""
+    """Cells that a posterior excludes."""
 
     beta: float = 0.0
     effective_dimension: float = 0.0

@@ -1,4 +1,4 @@
-"""Where the choices of a category lie by their descriptors.
+"""Coordinates of the choices of a category, from their descriptors.
 
 The descriptors of a category are standardised over its choices. Their principal components replace them: any number of
 descriptors, correlated or not, becomes at most ``MOST`` coordinates, those of the largest variance. All are divided by
@@ -25,15 +25,15 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 MOST = 4
-"""Components of a category."""
+"""The most components of a category."""
 SMALLEST = 0.05
-"""Share of the variance of the descriptors that a component has to have."""
+"""Smallest share of the descriptors' variance that a component must explain."""
 MOST_OF_ROWS, SMALLEST_OF_ROWS = 32, 0.01
-"""The same of a catalogue."""
+"""The same share for a catalogue."""
 DECIMALS = 9
-"""Of places."""
+"""Decimals of coordinates."""
 CONSTANT = 1e-12
-"""Deviation of a descriptor, as a share of its largest value, below which it is rounding."""
+"""Standard deviation of a descriptor, relative to its largest value, below which it counts as rounding."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a study may tell the ``auto`` profile, and what that means for one search space."""
+"""The configuration of the ``auto`` profile, and the problem that it defines on a search space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE = 0.9
-"""With which probability the gap holds."""
+"""Probability with which the gap holds."""
 KEPT = 8
 """Results of ``Problem.remembered`` that are kept in memory."""
 
@@ -29,26 +29,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Config:
-    """What the user declares about a study. Everything else is learned."""
+    """The user's declarations about a study. Everything else is learned."""
 
     delta: float = 0.05
     """The cell of the optimum is not pruned, with probability 1 - delta."""
     noise_std: float | None = None
-    """Of one result, in the user's output units, where a result does not bring its own."""
+    """Standard deviation of a result without its own standard error, in the user's output units."""
     metrics: tuple[Metric, ...] = ()
-    """What each result measures beside its value, with bounds."""
+    """Metrics of each result in addition to its value, with bounds."""
     objective: Metric | None = None
     """Of a study with several objectives the first one, which the value stands for; the others are among the
     metrics."""
 
     prior: Prior | None = None
-    """On the optimum: where the user thinks it is."""
+    """The user's prior for the position of the optimum."""
     older: tuple[Older, ...] = ()
-    """Studies that the search begins from."""
+    """Older studies whose results the search uses."""
     per_cost: bool = False
-    """Whether the search looks for the largest gain per cost, which is one of the metrics."""
+    """Whether the search maximizes the gain per cost, which is one of the metrics."""
     cost_budget: float | None = None
-    """What all results may cost together."""
+    """Total cost that the results may have."""
     robust: bool = False
     """Whether results that the others contradict are doubted: see ``doubts``."""
 

@@ -27,15 +27,15 @@ Bools = NDArray[np.bool_]
 STEPS = 33
 """Points on the way from a centroid to a target."""
 ITERATIONS = 30
-"""Of sequential quadratic programming."""
+"""The most iterations of sequential quadratic programming."""
 MARGIN = 1e-9
-"""Of the usual slack of a constraint: what is kept to the boundary."""
+"""Margin to the boundary, relative to the usual slack of a constraint."""
 DIFFERENCE = 1e-6
-"""Of a position, for the slopes of constraints."""
+"""Step of a position for the slopes of constraints."""
 OUTWARD = 100
-"""Random positions among which outermost ones are looked for."""
+"""Number of random positions from which the outermost ones are selected."""
 ROUGHLY, FINELY = 2, 8
-"""Rounds of looking for the boundary: from candidates, and from the end of an ascent."""
+"""Rounds of the search for the boundary, from candidates and from the end of an ascent."""
 
 
 def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, draw: tuple[int, int]) -> Array:

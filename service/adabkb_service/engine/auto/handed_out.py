@@ -1,4 +1,4 @@
-"""Points that were handed out and have no result: what they mean for the posterior.
+"""Points that were issued and have no result: what they mean for the posterior.
 
 A pending point counts as if it had been observed at its mean. A failed point counts as a vague result on the worse side
 of the record: its region loses what made it attractive, but a single failure does not close it.
@@ -82,7 +82,7 @@ def is_taken(*positions: Array) -> Callable[[Array], bool]:
 
 
 def is_known(state: State, out: HandedOut) -> Callable[[Array], bool]:
-    """Whether a point, (d,), was evaluated or handed out, or is on a plateau."""
+    """Whether a point, (d,), was evaluated or issued, or is on a plateau."""
     taken, step = is_taken(state.record.positions, out.positions), step_of(state, out)
     return lambda point: taken(point) or bool(out.plateaus.hold(point[None], step)[0])
 

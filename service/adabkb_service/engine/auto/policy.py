@@ -96,7 +96,7 @@ def suggestions(
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points handed out and not yet observed.
+        pending: (k, d) cube positions of points issued and not yet observed.
         failed: (f, d) those that could not be evaluated.
         replaced: (m, d) suggested points in whose place a worker evaluated another point.
     """
@@ -193,7 +193,7 @@ def exhausted(
     within: Slice | None = None,
     failed: Array | None = None,  # noqa: ARG001
 ) -> bool:
-    """Whether no point of a finite space, or slice, is left to suggest: all are evaluated or among those handed out,
+    """Whether no point of a finite space, or slice, is left to suggest: all are evaluated or among those issued,
     (k, d), and noise is not declared."""
     within = within or state.problem.domain.whole
     if not within.size:  # all rows of a catalogue are withdrawn

@@ -108,7 +108,7 @@ def refine(
         target: (d,), not taken; a feasible point of the space where there are constraints.
         tolerance: in units of the bound.
         bound: f~.
-        taken: whether a point has been evaluated or handed out.
+        taken: whether a point has been evaluated or issued.
     """
     cell, box = tree.find(root, target)
     deepest = box.domain.deepest - int(tree.depth[cell])

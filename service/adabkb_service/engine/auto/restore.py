@@ -68,7 +68,7 @@ def restore(
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
     """The study with another record of results, after a correction: the hyperparameters are learned anew from the
-    prior, and what prunes with them. The cuts stay, as points were handed out for them.
+    prior, and what prunes with them. The cuts stay, as points were issued for them.
 
     Args:
         state: of the study.

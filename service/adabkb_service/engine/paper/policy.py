@@ -8,7 +8,7 @@ the smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one
 
 Pending points are hallucinated as in GP-BUCB (Desautels et al. 2014): they reduce the variance as if they had been
 observed, and leave the mean unchanged. Without pending points, every step is the paper's. With them, a leaf whose point
-is pending is expanded instead of being handed out twice. A point is repeated only if all leaves are pending and at
+is pending is expanded instead of being issued twice. A point is repeated only if all leaves are pending and at
 h_max.
 
 The systems that the paper compares Ada-BKB with are variants of it (``Config``). Without the sketch (qbar is infinite),
@@ -54,7 +54,7 @@ def suggestions(
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points handed out without a result yet.
+        pending: (k, d) cube positions of points issued without a result yet.
         failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])

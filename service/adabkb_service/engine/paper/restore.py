@@ -65,7 +65,7 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
         state: before the correction.
         record: the results that count now, in log order.
         cells: key -> status of every cell ever created. Expanded cells stay expanded, since their children's points
-            were handed out.
+            were issued.
     """
     problem = state.problem
     unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}

@@ -1,6 +1,6 @@
 """Sampling without a model: the points of a study are a function of its seed, and results have no part in them.
 
-Suggestion n of a study, counted from 0 by the results and the points that are handed out, is the first of the points n,
+Suggestion n of a study, counted from 0 by the results and the points that are issued, is the first of the points n,
 n + 1, ... of the sequence that keeps the constraints and did not come before. So a study that is replayed has the same
 points, and workers that ask at the same time get points in a row.
 
@@ -185,7 +185,7 @@ def _rows(record: Record, rows: NDArray[np.int64]) -> Record:
 
 
 def _next(state: State, within: Slice, out: Array) -> Array:
-    """The next point, (d,), given those that are handed out, (k, d)."""
+    """The next point, (d,), given those that are issued, (k, d)."""
     known = () if state.config.repeats else [*state.record.positions, *out]
     taken = {point.tobytes() for point in known}
     first, point = state.record.size + len(out), None

@@ -92,7 +92,7 @@ def suggestions(
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points that were handed out and have no result yet.
+        pending: (k, d) cube positions of points that were issued and have no result yet.
         failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
     """
     cells = _changes(state)
@@ -216,7 +216,7 @@ def _reported_at_the_end(state: State) -> Update[State]:
 
 def _changes(state: State) -> Cells:
     """The changes of cells that have not been reported. Reported cells that no longer exist after a correction are
-    marked as pruned, since points were handed out for them."""
+    marked as pruned, since points were issued for them."""
     left = {key: "pruned" if status == "leaf" else status for key, status in state.reported.items()}
     now = left | {key: status for key, status in state.tree.items() if left.get(key) != "expanded"}
     return {key: status for key, status in now.items() if state.reported.get(key) != status}

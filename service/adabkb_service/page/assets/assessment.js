@@ -1,4 +1,4 @@
-// The study in a few sentences, as the API makes them, with what can be done about each.
+// The summary of a study from the API, with an action for each warning.
 
 import { shown } from "./words.js";
 
@@ -8,7 +8,7 @@ const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const BUSY_MILLISECONDS = 15000;
 
-/** The sentences at the top of a study's page; changed() asks for them anew, but not too often. */
+/** The sentences at the top of a study's page; changed() loads them again, but not too often. */
 export class AssessmentPanel {
   constructor(data) {
     this.data = data;
@@ -35,7 +35,7 @@ export class AssessmentPanel {
       console.debug(error);
       isBusy = error.status === 503;
       const said = this.panel.querySelector(".said");
-      if (said) said.textContent = `${error.message} It is tried again ${isBusy ? "soon" : "when the study changes"}.`;
+      if (said) said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = null;

@@ -1,4 +1,4 @@
-// Requests to this server, in one place: whatever they need besides, such as a token, is added here.
+// Requests to this server. All headers that they need are added here.
 
 export const root = document.documentElement.dataset.root;
 
@@ -11,12 +11,12 @@ export class Refused extends Error {
   }
 }
 
-/** A key for a request that has an effect, so that its repetition has none. (crypto.randomUUID needs HTTPS.) */
+/** An idempotency key for a request. (crypto.randomUUID needs HTTPS.) */
 function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Send a request and answer the JSON it gets. A write that did not arrive is sent again, which is safe by its key. */
+/** Send a request and return the JSON of the answer. A write without an answer is retried, which is safe because of its key. */
 export async function call(method, path, body) {
   const options = { method, headers: { Accept: "application/json" }, cache: "no-store" };
   if (method !== "GET") {
@@ -37,7 +37,7 @@ const LATER = new Set([429, 503]);
 const MOST_TURNS = 6;
 const MOST_SECONDS = 10;
 
-/** The answer, asked for again as often as the server, which is busy, asks for that. */
+/** The answer; repeats the request while the server is busy. */
 async function served(path, options, retries) {
   for (let turn = 1; ; turn += 1) {
     const answer = await sent(path, options, retries);
@@ -64,7 +64,7 @@ async function sent(path, options, retries) {
   }
 }
 
-/** Show or hide that the server is gone. */
+/** Show or hide the message that the server does not answer. */
 export function reachable(isThere) {
   document.getElementById("offline").hidden = isThere;
 }

@@ -141,7 +141,7 @@ export class Chart {
     } catch (error) {
       console.debug(error);
       if (error.status === 422) this.tell("empty", error.message);
-      else if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} It is tried again when the study changes.`);
+      else if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} The page tries again when the study changes.`);
     }
     this.timer = null;
     // What takes the server long, because the study is large, is asked for less often.

@@ -31,8 +31,8 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
     ...told,
     ...metrics.map((name) => ({ key: `metric:${name}`, label: title(name), group: "metrics", field: name, read: (cell) => number(cell, of(name).unit), names: [name, `metrics.${name}`, quantities[name]?.label], isResult: true })),
     ...metrics.map((name) => ({ key: `error:${name}`, label: `Standard error of ${name}`, group: "std_errors", field: name, read: (cell) => number(cell, of(name).unit), names: [`std_errors.${name}`, `± ${name}`, `${name} ±`] })),
-    { key: "state", label: "State (only completed rows)", names: ["state", "status"] },
-    { key: "excluded", label: "Excluded (such rows are left out)", names: ["excluded"] },
+    { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
+    { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];
 }
 

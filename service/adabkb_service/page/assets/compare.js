@@ -89,7 +89,7 @@ const chart = new Chart("progress", async () => {
 function said(all, drawn) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
-  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1) parts.push("their results have different units, so the heights of their lines say nothing");
+  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1) parts.push("their results have different units, so the heights of the lines cannot be compared");
   const others = all.filter((each) => !drawn.includes(each)).map((each) => each.id);
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;

@@ -57,7 +57,7 @@ export function conditions(row, rows) {
   for (const condition of conditionsIn(row)) {
     const select = part(condition, "parent");
     const parent = parentOf(condition, rows);
-    const faulty = (words) => new Mistyped(select, `Exists only where: ${words}`);
+    const faulty = (words) => new Mistyped(select, `Active only if: ${words}`);
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
     if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
@@ -77,7 +77,7 @@ function boxed(condition, parent) {
 function numbers(field, kind) {
   const typed = field.value.split(kind === "int" ? /[\s;,]+/ : /[\s;]+/).filter((each) => each !== "");
   return typed.map((each) => {
-    if (!Number.isFinite(numeral(each))) throw new Mistyped(field, `Exists only where: “${each}” is not a number.`);
+    if (!Number.isFinite(numeral(each))) throw new Mistyped(field, `Active only if: “${each}” is not a number.`);
     return numeral(each);
   });
 }

@@ -43,5 +43,5 @@ function told(curve, point) {
 function said(curves) {
   const stopped = curves.filter((each) => each.state === "stopped").length;
   const longest = Math.max(...curves.map((each) => each.points.at(-1)[0]));
-  return `${counted(curves.length, "trial")}, ${stopped} of them stopped early; the longest came to step ${figure(longest, 9)}.`;
+  return `${counted(curves.length, "trial")}, ${stopped} of them stopped early; the longest reached step ${figure(longest, 9)}.`;
 }

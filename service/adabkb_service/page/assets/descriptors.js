@@ -23,18 +23,18 @@ export function descriptors(row) {
   if (field(row).value.trim() === "") return undefined;
   const { header, rows } = read(field(row).value);
   const names = header.slice(1);
-  if (!names.length || !rows.length) refuse(row, "the first line must name the columns, and each further line have a value and its numbers.");
+  if (!names.length || !rows.length) refuse(row, "the first line must name the columns, and each other line must have a value and its numbers.");
   if (names.includes("")) refuse(row, "the first line must name each column.");
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) refuse(row, `the first line names the column ${twice} twice. Remove one of the two.`);
   const lines = new Map();
   for (const { line, cells } of rows) {
-    if (lines.has(cells[0])) refuse(row, `line ${line}: “${cells[0]}” has a line already. Remove one of the two.`);
+    if (lines.has(cells[0])) refuse(row, `line ${line}: “${cells[0]}” already has a line. Remove one of the two.`);
     lines.set(cells[0], { line, cells });
   }
   const known = choices(row).map(({ typed }) => typed);
   const strange = [...lines.keys()].find((value) => !known.includes(value));
-  if (strange !== undefined) refuse(row, `“${strange}” is none of the values. Add it to them, or remove its line.`);
+  if (strange !== undefined) refuse(row, `“${strange}” is not among the values. Add it to them, or remove its line.`);
   const described = known.map((value) => lines.get(value) ?? refuse(row, `“${value}” has no line. Add one, or remove the value.`));
   return Object.fromEntries(names.map((name, i) => [name, described.map((each) => numberIn(row, each, name, i + 1))]));
 }

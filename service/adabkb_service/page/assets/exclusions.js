@@ -92,7 +92,7 @@ function number(row, field) {
   const symbol = SYMBOLS.get(typed) ?? typed;
   const value = numeral(digits);
   if (!Number.isFinite(value)) throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
-  if (symbol === "==" && isReal(row)) throw mistyped(field, `exactly ${digits} hardly ever comes up. Write > ${digits} or < ${digits}.`);
+  if (symbol === "==" && isReal(row)) throw mistyped(field, `a value of exactly ${digits} is very unlikely. Write > ${digits} or < ${digits}.`);
   return `${symbol} ${value}`;
 }
 

@@ -17,22 +17,22 @@ const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
   queued: () => "was queued",
-  leased: (payload) => `was handed out${by(payload.worker)}, attempt ${payload.attempt}`,
+  leased: (payload) => `was issued${by(payload.worker)}, attempt ${payload.attempt}`,
   expired: () => "lost its lease",
   released: () => "was given back",
   observed: (payload) => `gave ${result(payload)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
-  retried: (payload) => `is tried again${because(payload.reason)}`,
+  retried: (payload) => `is issued again${because(payload.reason)}`,
   annotated: () => "has new attributes",
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) => `Changed: ${Object.entries(payload.changes).map(([name, value]) => `${name} = ${shown(value)}`).join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
   corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${result(payload)}`}${because(payload.reason)}`,
-  model_failed: (payload) => `The model cannot follow${because(payload.error)}`,
+  model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   edited: (payload) => `The space was edited, version ${payload.version}`,
-  model_recovered: () => "The model follows again",
+  model_recovered: () => "The model works again",
 };
 
 const OF_TRIALS = new Set(["suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped"]);
@@ -84,7 +84,7 @@ function line(event, data) {
     link.textContent = `Trial ${event.trial}`;
     item.append(link, ` ${told}`);
   } else {
-    item.append(event.kind === "observed" ? `A result of somebody's own: ${result(event.payload)}` : told);
+    item.append(event.kind === "observed" ? `A user's own result: ${result(event.payload)}` : told);
   }
   item.dataset.told = item.textContent;
   const time = document.createElement("time");

@@ -42,7 +42,7 @@ export function duration(element) {
   const [, amount, name] = text.match(/^([\d.,]+)\s*([a-z]*)$/i) ?? [];
   const size = name === "" ? 1 : (SECONDS[name?.toLowerCase()] ?? SECONDS[name?.toLowerCase().replace(/e?s$|e$/, "")]);
   const value = numeral(amount ?? "") * (size ?? NaN);
-  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is no time. Write it such as 90 min, 8 h or 2 d.`);
+  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a time. Write it as in 90 min, 8 h or 2 d.`);
   return value;
 }
 

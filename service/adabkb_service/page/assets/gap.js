@@ -20,16 +20,16 @@ export function gapChart(data) {
       yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
       series: [{ type: "line", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
     };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\ngoing on would probably gain less than ${inUnit(figure(each.gap, 3), study.quantity.unit)}` };
+    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\nfurther trials would probably gain less than ${inUnit(figure(each.gap, 3), study.quantity.unit)}` };
     const rows = known.map((each) => [each.trial, each.seq, each.gap]);
     const first = known[0];
-    const now = study.gap === null ? "not known now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
+    const now = study.gap === null ? "unknown now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
     return { option, header: ["trial", "result", "gap"], rows, said: `${inUnit(figure(first.gap, 3), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.` };
   }, { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) });
 }
 
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
-  if (study.gap !== null) return `It is ${inUnit(figure(study.gap, 3), study.quantity.unit)} now. The chart begins with the next point that is suggested and evaluated.`;
-  return "It was not known yet when the points so far were suggested.";
+  if (study.gap !== null) return `It is ${inUnit(figure(study.gap, 3), study.quantity.unit)} now. The chart starts with the next point that is suggested and evaluated.`;
+  return "It was unknown when the existing points were suggested.";
 }

@@ -29,7 +29,7 @@ export function historyChart(data) {
       data.study(), data.history(), data.recommendation().catch(() => null),
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
-    if (!history.count) return { empty: "No results yet. The chart begins with the first one." };
+    if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
     const isDense = history.results.length < history.count;
     const density = isDense ? await data.density() : null;
     const ink = colours();
@@ -80,7 +80,7 @@ function results(all, ink, isShown = () => true) {
     return { type: "scatter", name, symbol, symbolSize: phase === "own" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
   });
   const beyond = history.results.filter((each) => !each.excluded && each.beyond);
-  groups.push({ type: "scatter", name: "beyond a bound", symbol: "triangle", symbolSize: 9, itemStyle: hollow(ink.bad), data: beyond.map(point) });
+  groups.push({ type: "scatter", name: "violates a bound", symbol: "triangle", symbolSize: 9, itemStyle: hollow(ink.bad), data: beyond.map(point) });
   const excluded = history.results.filter((each) => each.excluded);
   groups.push({ type: "scatter", name: "excluded", symbol: "path://M0 0L10 10M10 0L0 10", symbolSize: 9, itemStyle: hollow(ink.muted), data: excluded.map(point) });
   return groups.filter((group) => group.data.length);
@@ -137,8 +137,8 @@ function errors(found) {
 function told(result, unit) {
   if (!result) return "";
   const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
-  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${result.outside ? " (outside of the space)" : result.excluded ? " (excluded)" : ""}`);
-  if (result.beyond) lines.push(`beyond its bound: ${result.beyond.join(", ")}`);
+  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : ""}`);
+  if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
   if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
@@ -148,7 +148,7 @@ function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
-  if (density) parts.push("the darker, the more results there are; points are results far from the others");
+  if (study.gap !== null) parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
+  if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

@@ -3,15 +3,15 @@
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
-const ONLY_ROWS = "The rows of a table have no order to draw them in; the results below have them.";
+const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
-const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
+const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
 
 export function importanceChart(data) {
   return new Chart("importance", async () => {
     const found = await data.importance();
-    if (found.reason) return { empty: found.reason === "constant" ? "The model sees no difference between points yet." : "Fewer than four results: too little to tell yet." };
+    if (found.reason) return { empty: found.reason === "constant" ? "The model predicts the same everywhere so far." : "Too few results: at least four are needed." };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
     const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
@@ -110,7 +110,7 @@ export function slicesChart(data) {
     const rows = slices.flatMap((slice, i) => slice.axes[0].values.map((value, k) => [drawn[i].name, value, ...["mean", "std", "lcb", "ucb"].map((name) => slice.predictions[k][name])]));
     const left = scales.length - drawn.length;
     return { option, header: ["parameter", "value", "mean", "std", "lcb", "ucb"], rows, height: 30 + 230 * Math.ceil(drawn.length / columns),
-      said: `Line: what the model expects. Band: where ${study.quantity.label ?? "the objective"} is, with the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}` };
+      said: `Line: the model's expectation. Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}` };
   });
 }
 
@@ -156,7 +156,7 @@ export function contourChart(data) {
   return new Chart("contour", async () => {
     const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
     if (!scales.length) return { empty: ONLY_ROWS };
-    if (scales.length < 2) return { empty: `There is one parameter to draw, ${scales[0].axisName}; its slice is above.` };
+    if (scales.length < 2) return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
     if (!study.counts.observations) return { empty: "No results yet." };
     const [x, y] = chosen(scales, across, up);
     const both = [x.name, y.name];
@@ -174,13 +174,13 @@ export function contourChart(data) {
     if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
     option.series = [rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})), points(history.results, x, y, ink)];
     option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex === 0
-      ? `${forbidden?.[dataIndex] ? "not allowed by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${inUnit(plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std), study.quantity.unit)}`
+      ? `${forbidden?.[dataIndex] ? "excluded by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${inUnit(plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std), study.quantity.unit)}`
       : aboutResult(point.result)) };
     const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb, each.feasible_probability]);
     const giving = (study.mixtures ?? []).map((each) => each.parameters).filter((names) => names.includes(x.name) || names.includes(y.name)).flat();
     const rest = Object.entries(slice.at).filter(([name]) => !giving.includes(name)).map(([name, value]) => `${name} = ${shown(value)}`);
     return { option, header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"], rows,
-      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${giving.length ? " Other shares give way." : ""}${forbidden ? " Hatched: the constraints do not allow it." : ""}` };
+      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${giving.length ? " The other shares adjust." : ""}${forbidden ? " Hatched: excluded by the constraints." : ""}` };
   }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
 }
 

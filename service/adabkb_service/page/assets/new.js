@@ -99,7 +99,7 @@ function made() {
   if (measured.length) study.metrics = measured.map((each) => each.metric);
   if (bounded.length) study.outcome_constraints = bounded;
   const cost = number(costBudget);
-  if (cost !== undefined && study.budget !== undefined) throw new Mistyped(costBudget, "Budget, in cost: there is a budget in trials already; keep one of the two.");
+  if (cost !== undefined && study.budget !== undefined) throw new Mistyped(costBudget, "Budget, in cost: you also gave a budget in trials; keep one of the two.");
   if (cost !== undefined) study.budget = { cost };
   if (perCost.checked) study.per_cost = true;
   if (robust.checked) study.robust = true;

@@ -14,7 +14,7 @@ export function notices(study) {
     button.hidden = false;
     button.setAttribute("aria-pressed", String(isOn()));
     button.disabled = Notification.permission === "denied";
-    button.textContent = button.disabled ? "This browser allows no notifications here" : isOn() ? "Notified in this browser: turn off" : "Notify me in this browser";
+    button.textContent = button.disabled ? "This browser blocks notifications from this page" : isOn() ? "Notified in this browser: turn off" : "Notify me in this browser";
   };
   button.addEventListener("click", async () => {
     if (isOn()) localStorage.removeItem(key);

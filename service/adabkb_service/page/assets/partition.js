@@ -15,7 +15,7 @@ export function partitionChart(data) {
       data.study(), data.axes(), data.history(), data.cells(), data.recommendation(),
     ]);
     if (!scales.length) return { empty: "The rows of a table have no cells to draw." };
-    if (items.length < 2) return { empty: "The space is one cell until the model has refined it." };
+    if (items.length < 2) return { empty: "The space is a single cell until the model refines it." };
     const end = history.count;
     step.max = String(end);
     if (isAtEnd) step.value = String(end);
@@ -115,10 +115,10 @@ function aboutCell(cell, drawn) {
 function said(met, cells, isAll, others, through, lacksIndex, isPast) {
   const count = (status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
-  const parts = [`${leaves} of ${count("leaf")} leaves meet this plane; pruned, hatched: ${count("pruned")}`];
+  const parts = [`${leaves} of ${count("leaf")} leaves intersect this plane; pruned, hatched: ${count("pruned")}`];
   if (others.length) parts.push(`others at ${others.slice(0, 6).map((scale) => `${scale.name} = ${shown(through[scale.name])}`).join(", ")}${others.length > 6 ? ", …" : ""}`);
-  if (!isAll) parts.push(`the first ${cells.length} cells are read`);
+  if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);
   if (lacksIndex) parts.push("no cell has an index yet, so the mean is shown");
-  if (isPast) parts.push("replayed: the cells until then, in the colours of now");
+  if (isPast) parts.push("replay: the cells at that time, in the current colors");
   return `${parts.join("; ")}.`;
 }

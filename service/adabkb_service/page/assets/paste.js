@@ -23,7 +23,7 @@ export function takeTables(form, data) {
     part("back").hidden = step === "text";
     if (step === "text") {
       looked = null;
-      part("go").textContent = "Look at it first";
+      part("go").textContent = "Check first";
       part("go").disabled = false;
     }
   };
@@ -82,7 +82,7 @@ export function takeTables(form, data) {
 
   const begin = async () => {
     const table = read(part("text").value.replace(/^\uFEFF/, ""));
-    if (!table.rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
+    if (!table.rows.length) throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
     show("preview");
     await look(table, known, guess(table.header, known));
@@ -115,7 +115,7 @@ export function takeTables(form, data) {
     part("text").value = "";
     form.closest("dialog").close();
     const undo = async () => {
-      for (const seq of seqs) await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: "the table was taken back" });
+      for (const seq of seqs) await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: "the table was removed again" });
       changed();
     };
     say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MOST_UNDONE && undo);
@@ -138,7 +138,7 @@ function missing(known, keys) {
   const needed = known.filter((role) => (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) && !keys.includes(role.key));
   if (!needed.length) return "";
   const names = needed.map((role) => role.label).join(", ");
-  return `No column is ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
+  return `No column is assigned to ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
 }
 
 /** A row as the columns have it: the result for the API, or why there is none. */
@@ -173,7 +173,7 @@ function understood({ line, cells }, columns, header) {
       if (error !== undefined) (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[role.key === "value" ? "std_error" : role.field] = error;
       row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
     } catch (problem) {
-      fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if nothing is known.");
+      fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.");
     }
   }
   if (row.left) row.faults = [];
@@ -186,7 +186,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
   const good = rows.filter((row) => row.item && !row.faults.length);
   for (let start = 0; start < good.length && isWanted(); start += BATCH) {
     const some = good.slice(start, start + BATCH);
-    document.getElementById("paste-said").textContent = `Looking at ${counted(good.length, "result")} …`;
+    document.getElementById("paste-said").textContent = `Checking ${counted(good.length, "result")} …`;
     try {
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item), dry_run: true });
       answer.items.forEach((found, k) => {

@@ -42,7 +42,7 @@ function begin(row) {
   if (told) {
     const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
     const excluded = made("input", { type: "checkbox", name: "excluded", checked: told.excluded });
-    form.append(labelled("Why, for the log", why), made("label", { className: "check" }, excluded, " does not count (excluded)"));
+    form.append(labelled("Reason, for the log", why), made("label", { className: "check" }, excluded, " does not count (excluded)"));
   }
   const problem = made("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");

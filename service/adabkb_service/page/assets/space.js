@@ -81,7 +81,7 @@ function inWords({ name, kind, low, high, step, scale, periodic, context, when, 
     catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
     fixed: () => `always ${quoted([value])}`,
   };
-  const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known and not chosen", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known, not chosen", when && `, only if ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 

@@ -14,9 +14,9 @@ const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
 
 const SHORTCOMINGS = {
-  context_needed: "Fill in what is known to see the best point for it.",
-  nothing_feasible: "No result keeps all bounds yet: both points are those that come closest.",
-  nothing_certain: "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
+  context_needed: "Fill in the context to see its best point.",
+  nothing_feasible: "No result satisfies all bounds yet: these points come closest.",
+  nothing_certain: "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
   model_loading: "The server has just started and is loading the model.",
   model_busy: "The model is busy. Its point appears with the next result.",
   model_failed: "The model has failed. The message at the top of the page says why.",

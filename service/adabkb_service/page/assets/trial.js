@@ -25,7 +25,7 @@ async function refresh() {
   const held = UNLESS_TYPED.filter((id) => isTyped(document.getElementById(id)));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))]) document.getElementById(id).replaceWith(found.getElementById(id));
   if (held.length && (now.state !== before || now.attempt !== attempt)) {
-    banner.textContent = `The trial has changed while you were typing: it is ${now.words} now. What you typed is still here; load the page again to see the rest.`;
+    banner.textContent = `The trial changed while you were typing: it is ${now.words} now. Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words

@@ -4,9 +4,9 @@ import { Chart, colours, common, numbers } from "./charts.js";
 import { counted, figure, inUnit, plusMinus, titled } from "./words.js";
 
 const REASONS = {
-  too_few_results: "Fewer than four results: too little to tell yet.",
-  constant: "The results do not let the model be judged: they are all equal, or too far apart.",
-  not_this_system: "Only models of the profile auto can be judged by their results.",
+  too_few_results: "Too few results: at least four are needed.",
+  constant: "The model cannot be validated: the results are all equal or too far apart.",
+  not_this_system: "Only models of the profile auto can be validated.",
 };
 
 export function validationChart(data) {
@@ -37,7 +37,7 @@ export function validationChart(data) {
     const inside = found.items.filter(isInside).length;
     const part = found.items.length < found.results ? ` of ${found.results}` : "";
     return { option, header, rows: found.items.map((each) => header.map((name) => each[name])),
-      said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The model is off by ${inUnit(figure(found.error, 2), unit)} on average, the median of the others by ${inUnit(figure(found.error_of_median, 2), unit)}.` };
+      said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The mean error of the model is ${inUnit(figure(found.error, 2), unit)}; that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.` };
   }, { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) });
 }
 

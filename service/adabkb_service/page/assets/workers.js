@@ -8,7 +8,7 @@ const MOST_WORKERS = 40;
 export function timelineChart(data) {
   return new Chart("timeline", async () => {
     const trials = (await data.timeline()).filter((trial) => trial.started_at);
-    if (!trials.length) return { empty: "Nobody has asked for a trial yet." };
+    if (!trials.length) return { empty: "No worker has asked for a trial yet." };
     const ink = colours();
     const named = (trial) => trial.worker ?? "no name";
     const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
@@ -38,7 +38,7 @@ export function timelineChart(data) {
     const header = ["trial", "worker", "attempt", "state", "started_at", "finished_at", "value"];
     const rows = trials.map((trial) => [trial.number, ...header.slice(1).map((name) => trial[name])]);
     const active = trials.filter((trial) => trial.state === "active").length;
-    return { option, header, rows, height: Math.max(120, 50 + 30 * workers.length), said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} under way. Blue-green: under way; green: completed; red: failed; amber: lost or given back.` };
+    return { option, header, rows, height: Math.max(120, 50 + 30 * workers.length), said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress. Blue-green: in progress; green: completed; red: failed; amber: lost or given back.` };
   }, { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) });
 }
 
