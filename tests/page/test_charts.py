@@ -118,7 +118,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         now = page.locator("#partition .said").inner_text()
         assert re.match(r"\d+ of \d+ leaves intersect this plane", now)
         page.get_by_label("after result").fill("3")
-        expect(page.locator("#partition .said")).to_contain_text("replayed")
+        expect(page.locator("#partition .said")).to_contain_text("replay:")
         for colour in ("mean", "std", "depth"):
             page.locator("#partition-colour").select_option(colour)
         expect(page.locator("#partition")).to_have_attribute("data-state", "shown")

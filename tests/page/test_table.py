@@ -218,7 +218,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
             "3\t61\tDMF\t55 ± 2\t\tben\n4\t60 °C\twater\t12,5 %\t\t\n",
         )
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
-            "No column is Bath temperature [°C] yet"
+            "No column is assigned to Bath temperature [°C] yet"
         )
         page.get_by_label("Column T (°C) is").select_option("Bath temperature [°C]")
         expect(page.locator("#paste-said")).to_have_text(

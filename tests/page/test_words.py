@@ -117,7 +117,7 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     before = checked(api.get("/v1/studies/changing"))
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/changing")
-        changes(page, "value", Least_possible_value="200")
+        changes(page, "value", Smallest_possible_value="200")
         expect(page.get_by_role("dialog").get_by_label("Largest possible value of value")).to_have_attribute(
             "aria-invalid", "true"
         )
