@@ -119,7 +119,6 @@ def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str
     assert services["server"]["environment"]["ADABKB_DATABASE"].startswith("postgresql://")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "package", ["service/adabkb_service", "client/adabkb_client", "integrations/adabkb_integrations"]
 )
@@ -135,7 +134,6 @@ def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, client
     assert {file for file in packed if not file.startswith((f"{name}/_migrations/", f"{name}/_site/"))} == expected
 
 
-@pytest.mark.long
 def test_the_client_is_a_wheel_of_its_own_of_which_the_other_needs_the_same_version(
     wheel: Path, client_wheel: Path
 ) -> None:
@@ -188,7 +186,6 @@ def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tm
     assert packages.isdisjoint({"adabkb_service", "fastapi", "numpy", "pydantic", "sqlalchemy", "typer"})
 
 
-@pytest.mark.long
 def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) -> None:
     """Nothing inline is left that the policy of the page refuses, and nothing is loaded from elsewhere."""
     with zipfile.ZipFile(wheel) as archive:
@@ -213,7 +210,6 @@ def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) 
         assert shown in reference, shown
 
 
-@pytest.mark.long
 def test_the_commands_of_image_and_compose_run_from_the_wheel(
     installed: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -250,7 +246,6 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
             process.wait(60)
 
 
-@pytest.mark.long
 def test_every_trial_of_the_readme_is_of_the_model_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
     """``adabkb serve`` with no cache of any kind, then the example: nothing quasi-random, an estimate at the end."""
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
