@@ -22,7 +22,7 @@ def test_creating_again_opens_the_same_study_and_another_definition_is_a_conflic
 def test_a_script_that_asks_for_another_budget_learns_how_to_change_it(client: Client) -> None:
     space = {"x": Float(0, 1)}
     study = client.create_study("s", space, direction="minimize", seed=1, budget=16, tags={"a": "1"})
-    with pytest.raises(Conflict, match=r"budget 16, not 20; change it by study\.update\(budget=20\).*update=True"):
+    with pytest.raises(Conflict, match=r"budget 16, not 20; change it with study\.update\(budget=20\).*update=True"):
         client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20))
     assert study.info().budget == 16
     client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20), tags={"a": "2"}, update=True)

@@ -89,7 +89,7 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     metrics = ("--metric", "cost=2.0", "--metric", "size=1", "--metric-std-error", "cost=0.5")
     said = adabkb("result", "observe", "s", "1", "3", *metrics, *at)
     assert "none satisfies the outcome constraints; nearest 3.0 (size=1.0 cost=2.0)" in said
-    assert "No result keeps all outcome constraints" in adabkb("study", "recommendation", "s", *at)
+    assert "No result satisfies all outcome constraints" in adabkb("study", "recommendation", "s", *at)
     assert "beyond the bounds by: cost=1.0" in adabkb("study", "recommendation", "s", *at)
     adabkb("result", "correct", "s", "1", "3", "--metric", "cost=0.5", *at)
     header, line = adabkb("result", "list", "s", *at).splitlines()

@@ -136,9 +136,9 @@ def test_a_trial_of_another_study_is_refused_before_it_is_sent(client: Client, s
     assert leased is not None
     for trial in (queued, leased, *study.trials()):
         for call in (lambda trial: other.observe(trial, 1.0), other.fail, other.heartbeat, other.release):
-            with pytest.raises(ValueError, match="of study 's', not of 'other'"):
+            with pytest.raises(ValueError, match="belongs to study 's', not to 'other'"):
                 call(trial)
-    with study.trial() as mine, pytest.raises(ValueError, match="of study 's'"):
+    with study.trial() as mine, pytest.raises(ValueError, match="belongs to study 's'"):
         other.observe(mine, 1.0)
     assert other.info().counts.active == 1
 
