@@ -386,7 +386,7 @@ class Webhook(Record):
 
     ``notifications`` are those that it wants, ``delivered`` is the number of messages so far. ``error`` is that of the
     last attempt, and ``next_attempt_at`` when the next one follows. ``secret`` is known of a webhook that was just
-    added. One that is not ``is_on`` was turned off, or has turned itself off after failing for too long.
+    added. One that is not ``is_on`` was turned off by a person, or by the server after failing for too long.
     """
 
     id: str

@@ -77,7 +77,7 @@ ADMISSION_THREADS = 8
 LARGE = 4096
 """Size in bytes from which answers are compressed."""
 COMPRESSION = 3
-"""Level of gzip: higher levels take two to five times as long for a tenth less."""
+"""Level of gzip: higher levels take two to five times as long for output that is a tenth smaller."""
 
 CHARTS = 4
 """Charts of whole studies built at the same time: each may be large, and holds a database connection."""

@@ -40,7 +40,7 @@ def test_of_each_rung_about_one_in_eta_goes_on_whichever_sign_is_better() -> Non
         assert 80 <= kept <= 120
         assert rule.verdict(curve_of([sign * 2.0]), others, sign) is None
         reason = rule.verdict(curve_of([-sign * 2.0]), others, sign)
-        assert reason == "At step 1 it has place 301 of 301 trials, of which the best 100 go on."
+        assert reason == "At step 1 it has place 301 of 301 trials, of which the best 100 continue."
 
 
 def test_asha_stops_nobody_before_enough_others_have_come() -> None:

@@ -56,8 +56,8 @@ async def _key(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="any text; new for each call and the same for its retries, so that a call has one effect and "
-            "one answer",
+            description="1 to 255 visible ASCII characters; new for each call and the same for its retries, so "
+            "that a call has one effect and one answer",
             pattern=IDEMPOTENCY_KEY,
         ),
     ] = None,

@@ -51,7 +51,7 @@ def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
 
 def _check_file(file: Path, *, existing: bool) -> None:
     if existing and not file.exists():
-        fail(f"there is no database at {file}; name the server's with --database")
+        fail(f"there is no database at {file}; give the database of the server with --database")
     if not file.parent.is_dir():
         fail(f"the folder of the database does not exist; create it: mkdir -p {file.parent}")
 

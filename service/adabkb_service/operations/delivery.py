@@ -32,18 +32,18 @@ from adabkb_service.storage.webhooks import WebhookRow
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 8
-"""Webhooks of a server that messages are sent to at the same time."""
+"""The largest number of webhooks to which a server sends at the same time."""
 HELD_SECONDS = 60.0
 """For which a webhook is put off beyond the time that a message may take, while a server sends to it."""
 MOST_MESSAGES = 20
-"""To one webhook, before others have their turn."""
+"""The most messages to one webhook before others have their turn."""
 LOOKED_AT = 100
 """Events that are read at a time."""
 MOST_PAUSE = 3600.0
 """Seconds between two attempts, at most. The first pause doubles with each attempt; a random part of up to a quarter
 is added, so that messages that failed together are not sent together."""
 LONGEST = 200
-"""Characters of what went wrong that are kept."""
+"""The most characters of an error message that are stored."""
 
 
 class Delivery:
@@ -138,7 +138,7 @@ class Delivery:
             row = changed
 
     def _hold(self, row: WebhookRow) -> WebhookRow | None:
-        """Put a webhook off while a message is sent; None if another server does so, or it is no more."""
+        """Put a webhook off while a message is sent; None if another server does so, or if it was deleted."""
         until = self._service.clock() + timedelta(seconds=self._seconds + HELD_SECONDS)
         return self._changed(row, due_at=until)
 
@@ -171,7 +171,7 @@ class Delivery:
         told = {"attempts": attempts, "failing_since": since, "error": error, "is_on": is_on}
         self._changed(row, due_at=now + timedelta(seconds=pause), **told)
         if not is_on:
-            logger.error("study %s: webhook %s has turned itself off: %s", row.study_id, row.id, error)
+            logger.error("study %s: webhook %s was turned off: %s", row.study_id, row.id, error)
 
 
 def _next(connection: Connection, row: WebhookRow) -> tuple[int, Message | None] | None:

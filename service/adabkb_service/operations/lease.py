@@ -94,7 +94,9 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
     if lifecycle.status(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     if trial.state == "failed" and is_outside(draft, trial):
-        raise TrialFinished(f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit lets it in again.")
+        raise TrialFinished(
+            f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit of the space includes it again."
+        )
     if trial.state == "failed":
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _answer(draft, draft.trial(number))
@@ -104,7 +106,7 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
     """Refuse an attempt that is not the current one.
 
     Raises:
-        LeaseLost: it is another one.
+        LeaseLost: the attempt is not the current one.
     """
     if attempt is not None and attempt != trial.attempt:
         raise LeaseLost(

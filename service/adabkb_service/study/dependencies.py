@@ -47,4 +47,4 @@ class Dependencies(Protocol):
 
     @property
     def changes(self) -> Changes:
-        """Wakes the waiters of a study that has changed."""
+        """Wakes the requests that wait for a change of a study."""

@@ -8,7 +8,7 @@ Where metrics have bounds, the maximum is over the candidates whose drawn metric
 
 The quantile is a little above the probability that is stated, ``CONFIDENCE``, since objectives differ from draws of the
 model: ``benchmarks.quality.gaps`` measures how often the gap holds. There is none as long as there are few results for
-the number of parameters, or it would exceed the range of the results: then the model does not know yet.
+the number of parameters, or it would exceed the range of the results: such a gap says nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 QUANTILE = 0.95
-"""Of the drawn gains."""
+"""The quantile of the drawn gains that is the gap."""
 DRAWS = 400
 """Of all members together."""
 POOLS = 3
@@ -65,7 +65,7 @@ def gap(state: State) -> float | None:
 
 
 def _with(state: State, count: int) -> float | None:
-    """The gap by so many results."""
+    """The gap according to the first ``count`` results."""
     problem, record = state.problem, state.record.first(count)
     metrics, values = problem.config.metrics, record.values
     if problem.has_several or problem.space.context or count < fewest_results(problem) or values.min() == values.max():

@@ -222,7 +222,7 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     elif untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
-        beta = betas.later(step // RESTARTS_PERIOD, has_choices=state.problem.domain.most_choices > 0)
+        beta = betas.later(step // RESTARTS_PERIOD, has_choices=_has_choices(state))
     else:
         beta = _beta(state, step)
     best = best_row(state, view)
@@ -234,8 +234,13 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
 
 def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
     """The confidence width of a step of the search."""
-    problem = state.problem
-    return betas.beta(step, has_choices=problem.domain.most_choices > 0, several=problem.has_several, of_rows=of_rows)
+    return betas.beta(step, has_choices=_has_choices(state), several=state.problem.has_several, of_rows=of_rows)
+
+
+def _has_choices(state: State) -> bool:
+    """Whether the confidence widths are those for categories. With a prior they are not: it says which choices to
+    try."""
+    return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
 def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
