@@ -14,16 +14,18 @@ import pytest
 from tests.conftest import on_either
 
 TRIALS = 24
-PARAMETERS = [
+NUMBERS: list[dict[str, Any]] = [
     {"name": "x", "kind": "float", "low": -1, "high": 1},
     {"name": "rate", "kind": "float", "low": 1e-4, "high": 1, "scale": "log"},
-    {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},
+    {"name": "kind", "kind": "int", "low": 0, "high": 2},
 ]
+WITH_CHOICES = [*NUMBERS[:2], {"name": "kind", "kind": "categorical", "choices": [0, 1, 2]}]
 KINDS: dict[str, dict[str, Any]] = {
-    "smallest": {"direction": "minimize"},
-    "largest": {"direction": "maximize"},
+    "smallest": {"direction": "minimize", "parameters": NUMBERS},
+    "largest": {"direction": "maximize", "parameters": WITH_CHOICES},
     "bounded": {
         "direction": "minimize",
+        "parameters": NUMBERS,
         "metrics": ["size"],
         "outcome_constraints": [{"metric": "size", "upper": 0.5}],
     },
@@ -44,7 +46,7 @@ COMPARED = re.compile(
 
 @on_either("kind", KINDS)
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
-    told = [answer for seed in (1, 2, 3) for answer in explained(api, kind, seed)]
+    told = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
     words = " ".join(answer["decision"]["in_words"] for answer in told)
     assert sum(sentence in words for sentence in OUTLOOKS) >= 3, "the studies are too plain to compare anything"
     for answer in told:
@@ -83,7 +85,7 @@ def follows(decision: dict[str, Any], expected: dict[str, float] | None, sign: f
 def explained(api: httpx.Client, kind: str, seed: int) -> Iterator[dict[str, Any]]:
     """The trials of a study with noisy results, each with its decision."""
     study, rng = f"/v1/studies/{kind}-{seed}", np.random.default_rng(seed)
-    body = {"id": f"{kind}-{seed}", "seed": seed, "parameters": PARAMETERS, **KINDS[kind]}
+    body = {"id": f"{kind}-{seed}", "seed": seed, **KINDS[kind]}
     assert api.post("/v1/studies", json=body).status_code == 201
     for number in range(1, TRIALS + 1):
         (trial,) = api.post(f"{study}/suggest", json={}).json()["trials"]
@@ -96,5 +98,5 @@ def explained(api: httpx.Client, kind: str, seed: int) -> Iterator[dict[str, Any
 
 def measured(point: dict[str, Any], rng: np.random.Generator) -> float:
     """Several hills, one of them the highest, and noise."""
-    shift = {"a": 0.0, "b": 0.4, "c": -0.3}[point["kind"]]
+    shift = (0.0, 0.4, -0.3)[point["kind"]]
     return math.sin(6 * (point["x"] + shift)) + (math.log10(point["rate"]) + 2) ** 2 / 4 + float(rng.normal(0, 0.05))
