@@ -287,17 +287,16 @@ def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
     assert best_kept(study) == pytest.approx(-0.405, abs=1e-3)
 
 
-def test_constraints_of_the_trial_are_those_of_the_function() -> None:
-    if not hasattr(optuna.Trial, "set_constraint"):
-        pytest.skip("Optuna 4 has no Trial.set_constraint")
+if hasattr(optuna.Trial, "set_constraint"):  # from Optuna 5 on
 
-    def objective(trial: optuna.Trial) -> float:
-        value = limited(trial)
-        trial.set_constraint("0", trial.user_attrs["memory"])
-        return value
+    def test_constraints_of_the_trial_are_those_of_the_function() -> None:
+        def objective(trial: optuna.Trial) -> float:
+            value = limited(trial)
+            trial.set_constraint("0", trial.user_attrs["memory"])
+            return value
 
-    by_function = run(limited, 8, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
-    assert points(run(objective, 8)) == points(by_function)
+        by_function = run(limited, 8, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
+        assert points(run(objective, 8)) == points(by_function)
 
 
 def test_a_constraint_that_only_some_trials_report_makes_them_bad() -> None:

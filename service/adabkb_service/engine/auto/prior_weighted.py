@@ -88,11 +88,9 @@ class PriorWeighted:
         """Positions, (k, d), that the prior favours, and those of older studies."""
         d = self.space.dimension
         drawn = self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
-        return (
-            np.concatenate([drawn, self.posterior.candidates(draw)])
-            if isinstance(self.posterior, Transferred)
-            else drawn
-        )
+        if not isinstance(self.posterior, Transferred):
+            return drawn
+        return np.concatenate([drawn, self.posterior.candidates(draw)])
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
         """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""

@@ -164,8 +164,9 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
     objective = objective_of(view)
+    if objective is None:
+        starts = starts[:FEWER_STARTS]
     if objective is None or isinstance(view, Constrained):
-        starts = starts if objective is not None else starts[:FEWER_STARTS]
         ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), FINELY)
         return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
     if objective.kernel.additive:
