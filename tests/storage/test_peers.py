@@ -219,6 +219,7 @@ class Link:
         self._path = f"{url.query['host']}/.s.PGSQL.5432"
         self._loses_notifications = loses_notifications
         self._tasks: list[asyncio.Task[None]] = []
+        self._writers: list[asyncio.StreamWriter] = []
         self.is_up = asyncio.Event()
         self.is_up.set()
 
@@ -231,9 +232,16 @@ class Link:
         server.close()
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         upstream, downstream = await asyncio.open_unix_connection(self._path)
+        self._writers.append(downstream)
         self._tasks.append(asyncio.create_task(self._ask(reader, downstream)))
         self._tasks.append(asyncio.create_task(self._answer(upstream, writer)))
 
