@@ -23,7 +23,7 @@ from tests.api.conftest import DEFINITION
 from tests.processes import without_privileges
 from tests.servers import ADABKB, server_on, server_process, serving
 from tests.storage.test_read_only import set_writable
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import PATIENCE
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -65,7 +65,10 @@ def check_reading(api: httpx.Client) -> None:
 
 def check_recovery(api: httpx.Client, url: str) -> None:
     """Ready again; what was refused is done, once."""
-    wait_for(lambda: api.get("/readyz").status_code == 200)
+    deadline = time.monotonic() + PATIENCE
+    while (ready := api.get("/readyz")).status_code != 200:
+        assert time.monotonic() < deadline, ready.text
+        time.sleep(0.05)
     told = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
     assert (told.status_code, "idempotent-replayed" in told.headers) == (200, False)
     assert api.post("/v1/studies/s/suggest").json()["trials"][0]["number"] == 2

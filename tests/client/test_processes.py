@@ -50,8 +50,10 @@ def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process
 def test_each_process_sees_one_device_before_it_imports_the_program(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    present = tmp_path / "present"
+    present.mkdir()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    study.run(partial(objectives.device, tmp_path), workers=2, processes=True, gpus=[3, "5"])
+    study.run(partial(objectives.device, present), workers=2, processes=True, gpus=[3, "5"])
     assert {observation.value for observation in study.observations()} == {3.0, 5.0}
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
