@@ -12,7 +12,7 @@ import typer
 from benchmarks.output import RESULTS
 from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
-from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, SMOOTH_PROBLEMS
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS, SMOOTH_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, Problem]] = {
     "development": DEVELOPMENT_PROBLEMS,
     "final": FINAL_PROBLEMS,
     "smooth": SMOOTH_PROBLEMS,
+    "many": MANY_PROBLEMS,
     "tables": TABLE_PROBLEMS,
     "nature": NATURE_CHOOSING,
     "nature-final": NATURE_FINAL,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from benchmarks.quality.families.chosen_by import CHOSEN_BY
 from benchmarks.quality.families.final import FINAL
+from benchmarks.quality.families.many import MANY
 from benchmarks.quality.families.smooth import SMOOTH
 from benchmarks.quality.problems import Problem
 
 DEVELOPMENT_PROBLEMS: dict[str, Problem] = {family.name: family for family in CHOSEN_BY}
 FINAL_PROBLEMS: dict[str, Problem] = {family.name: family for family in FINAL}
+MANY_PROBLEMS: dict[str, Problem] = {family.name: family for family in MANY}
 SMOOTH_PROBLEMS: dict[str, Problem] = {family.name: family for family in SMOOTH}

@@ -1,0 +1,72 @@
+"""Functions of 20 to 100 parameters: all of them matter, or six do."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from benchmarks.functions import Array
+from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, rotation
+
+DIMENSIONS = (20, 50, 100)
+BUDGET = 300
+SEEDS = 5
+"""A run of TuRBO takes minutes."""
+ACTIVE = 6
+"""Parameters that matter, in the functions where only some do."""
+
+
+def ackley(d: int, rng: np.random.Generator) -> Member:
+    """A funnel in a rough plain, along the axes."""
+    middle, scale = centre(d, rng), rng.uniform(10.0, 20.0)
+
+    def evaluate(x: Array) -> float:
+        z = scale * (x - middle)
+        funnel = 20.0 * (1.0 - np.exp(-0.2 * np.sqrt((z**2).mean())))
+        return float(funnel + np.e - np.exp(np.cos(2.0 * np.pi * z).mean()))
+
+    return Member(evaluate, middle)
+
+
+def levy(d: int, rng: np.random.Generator) -> Member:
+    """Waves on a bowl, along the axes."""
+    middle, scale = centre(d, rng), rng.uniform(1.5, 3.5)
+
+    def evaluate(x: Array) -> float:
+        w = 1.0 + scale * (x - middle)
+        waves = (w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * w[:-1] + 1.0) ** 2)
+        last = (w[-1] - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * w[-1]) ** 2)
+        return float(np.sin(np.pi * w[0]) ** 2 + waves.sum() + last)
+
+    return Member(evaluate, middle)
+
+
+def bent_valley(d: int, rng: np.random.Generator) -> Member:
+    """Rosenbrock's valley, at an angle to the axes."""
+    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(2.0, 4.0)
+
+    def evaluate(x: Array) -> float:
+        z = turn @ (x - middle) + 1.0
+        return float((100.0 * (z[1:] - z[:-1] ** 2) ** 2 + (z[:-1] - 1.0) ** 2).sum())
+
+    return Member(evaluate, middle)
+
+
+def few(draw: Draw, d: int, rng: np.random.Generator) -> Member:
+    """A function of ``ACTIVE`` parameters; the others do nothing."""
+    axes, part, middle = rng.choice(d, ACTIVE, replace=False), draw(ACTIVE, rng), rng.random(d)
+    middle[axes] = part.minimiser
+    return Member(lambda x: part.evaluate(x[axes]), middle)
+
+
+KINDS: dict[str, Draw] = {
+    "ackley": ackley,
+    "levy": levy,
+    "rotated_ellipsoid": partial(ellipsoid, conditions=(1e1, 1e4)),
+    "few_levy": partial(few, levy),
+    "few_bent_valley": partial(few, bent_valley),
+}
+MANY = [
+    Family(f"many_{kind}", d, draw, budget=BUDGET, seeds=SEEDS) for kind, draw in KINDS.items() for d in DIMENSIONS
+]
