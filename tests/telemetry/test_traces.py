@@ -73,7 +73,7 @@ def test_a_trace_goes_from_the_program_to_the_commit(other_sqlite: str) -> None:
 
 
 def test_a_collector_that_is_away_holds_up_nothing(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     with server_on(other_sqlite, traces="http://127.0.0.1:9") as url, Client(url) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
         assert study.suggest().number == 1

@@ -23,9 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from sqlalchemy import URL
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
@@ -92,8 +90,10 @@ class Forwarding:
         """The follower and its answer, by request number."""
         self._performed: dict[tuple[str, int], Performance] = {}
         """Requests by server and request number."""
-        handlers = {kind: each for kind, each in app.exception_handlers.items() if kind is not Exception}
-        self._perform_in_app = ExceptionMiddleware(AsyncExitStackMiddleware(app.router), handlers=handlers)
+        inner = FastAPI(openapi_url=None)  # the routes without the middleware, which the other server has applied
+        inner.router = app.router
+        inner.exception_handlers = {kind: each for kind, each in app.exception_handlers.items() if kind is not Exception}
+        self._perform_in_app = inner.build_middleware_stack()
 
     async def __aenter__(self) -> None:
         """Take part."""
