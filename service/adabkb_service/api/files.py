@@ -86,7 +86,7 @@ def read_file(
     return Response(content, media_type=kind or files.UNKNOWN, headers={**SAFE, **named})
 
 
-@router.delete("/{file}", operation_id="deleteFile", status_code=204, response_model=None, responses=responses(404, 422))
+@router.delete("/{file}", operation_id="deleteFile", status_code=204, responses=responses(404, 422))
 @needs("work")
 def delete_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep) -> None:
     """Delete a file permanently."""

@@ -92,7 +92,8 @@ class Forwarding:
         """Requests by server and request number."""
         inner = FastAPI(openapi_url=None)  # the routes without the middleware, which the other server has applied
         inner.router = app.router
-        inner.exception_handlers = {kind: each for kind, each in app.exception_handlers.items() if kind is not Exception}
+        handlers = app.exception_handlers.items()
+        inner.exception_handlers = {kind: handler for kind, handler in handlers if kind is not Exception}
         self._perform_in_app = inner.build_middleware_stack()
 
     async def __aenter__(self) -> None:

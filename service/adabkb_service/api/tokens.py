@@ -60,7 +60,7 @@ def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, 
     return tokens.change(service, caller, token_id, body.model_dump().get("quotas", {}))
 
 
-@router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, response_model=None, responses=responses(404, 422))
+@router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
     """Revoke a token; other servers of the database notice within 5 seconds."""

@@ -19,7 +19,7 @@ async def get_login(request: Request) -> Response:
     return page(request, "login.html", detail=None)
 
 
-@router.post("/login", status_code=204, response_model=None)
+@router.post("/login", status_code=204)
 @needs("read")
 async def log_in(request: Request, caller: CallerDep) -> Response:
     """Store the token of this request as a session cookie."""
@@ -31,7 +31,7 @@ async def log_in(request: Request, caller: CallerDep) -> Response:
     return response
 
 
-@router.post("/logout", status_code=204, response_model=None)
+@router.post("/logout", status_code=204)
 @needs_nothing
 async def log_out(request: Request) -> Response:
     """Delete the cookie."""
