@@ -17,7 +17,7 @@ from adabkb_service.study.scheduler import Scheduler
 
 
 class Running(Protocol):
-    """The parts of a running service that are measured."""
+    """The parts of a running service that the collectors measure."""
 
     database: Database
     inference: Inference
@@ -28,7 +28,7 @@ class Running(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """Requests to studies without an outcome yet."""
+        """The number of requests to studies that have no outcome yet."""
 
 
 class ServiceCollector(Collector):
@@ -42,7 +42,7 @@ class ServiceCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client calls it."""
+        """Yield the metrics (called by prometheus_client)."""
         running, load = self._running, self._running.inference.load
         yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
         yield _gauge(
@@ -73,7 +73,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def _processes(pids: list[int]) -> Iterator[Metric]:
-    """The process metrics of prometheus_client, for each model process."""
+    """Yield prometheus_client's process metrics for each model process."""
     families: dict[str, Metric] = {}
     for number, pid in enumerate(pids):
         for one in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():
