@@ -74,7 +74,7 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
 
 
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Queue a failed trial again, before any new point. A trial that waits or is being evaluated is left unchanged.
+    """Queue a failed trial again, before any new point. A trial that waits or is leased is left unchanged.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
