@@ -31,7 +31,7 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     """Return a plain float.
 
     Args:
-        name: of the number, for the error.
+        name: the name of the number, for the error.
         number: of any type that has a float.
         remedy: what else to do about one that is not finite.
 

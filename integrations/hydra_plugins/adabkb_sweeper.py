@@ -37,9 +37,9 @@ class AdaBKBSweeper(Sweeper):
 
     Args:
         study: name of the study.
-        url: of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
+        url: the URL of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
         local: a database, such as ``study.db``, whose own server is used instead.
-        budget: of the study, None for no end.
+        budget: the budget of the study, None for no end.
         direction: "minimize" or "maximize" what the task returns.
         workers: number of jobs that the launcher gets at once.
         max_failures: so many failed jobs in a row stop the sweep with the last error.

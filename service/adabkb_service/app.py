@@ -100,7 +100,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     """An application on the database of the settings, which is opened when the application starts.
 
     Args:
-        settings: of the server.
+        settings: the settings of the server.
         is_model_worker: whether it follows studies without serving HTTP; requires PostgreSQL.
 
     Raises:

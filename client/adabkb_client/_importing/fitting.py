@@ -81,12 +81,12 @@ def chosen(
 
     Args:
         columns: the existing columns.
-        parameters: of the study, in wire form.
+        parameters: the parameters of the study, in wire form.
         mapping: the column of a parameter by its name, where it has another one.
         value: the column of the results.
         std_error: that of their standard errors; it may be missing under its usual name.
         state: that of the states; likewise.
-        metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
+        metrics: the metrics of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
         several: whether the results are metrics alone, as there are several objectives.
         quantities: labels and units of what is measured, by name.
 

@@ -45,7 +45,7 @@ class Suggestions:
         """Return the value of a real parameter.
 
         Args:
-            name: of the parameter.
+            name: the name of the parameter.
             low: the least value.
             high: the largest value.
             step: the distance of values, which begin at ``low``; None is any value.
@@ -130,7 +130,7 @@ class Space:
         Args:
             leased: the trial.
             asked: what it has asked for before.
-            name: of the parameter.
+            name: the name of the parameter.
             parameter: how it is declared.
 
         Raises:

@@ -63,7 +63,7 @@ class Cluster(ABC):
     """Evaluates like ``Evaluation``, somewhere else. Any number of threads may call it.
 
     Args:
-        name: of the engine, for errors.
+        name: the name of the engine, for errors.
         pickler: the engine's own cloudpickle. It sends functions and exceptions that the main script defines, too.
         evaluation: what to call there.
         resources: of one evaluation, in the words of the engine.

@@ -59,7 +59,7 @@ class Evaluation:
         """Refuse a function that cannot be called so, before any trial is issued.
 
         Args:
-            names: of the parameters.
+            names: the names of the parameters.
             conditional: those of them that a trial may be without.
             has_trials: whether a function may take the trial instead, by ``pass_trial``.
 

@@ -40,7 +40,7 @@ class Progress:
     """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block.
 
     Args:
-        name: of the study.
+        name: the name of the study.
         budget: its trials, None if there is no limit.
         standing: how far it is before the run.
         visible: False shows nothing; the log is written in any case.

@@ -38,8 +38,8 @@ class RunState:
     """The shared state of a run's workers, which are threads or tasks.
 
     Args:
-        study_id: of the study.
-        options: of the run.
+        study_id: the id of the study.
+        options: the options of the run.
         progress: where to show it.
         over: is set when no further trial is to be taken.
     """

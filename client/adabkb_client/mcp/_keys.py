@@ -51,8 +51,8 @@ def key_of(request_id: str, headers: Mapping[str, str] | None) -> str | None:
     two clients may use the same number, so that there is no key, and the client makes one for each call.
 
     Args:
-        request_id: of the protocol's request.
-        headers: of the HTTP request; None over stdio.
+        request_id: the id of the protocol's request.
+        headers: the headers of the HTTP request; None over stdio.
     """
     if headers is None:
         return f"mcp-{_PROCESS}-{_short(request_id)}"

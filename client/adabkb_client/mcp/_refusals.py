@@ -70,8 +70,8 @@ def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
     """Return the error text for the agent.
 
     Args:
-        error: of the client, or of an argument that it cannot send.
-        arguments: of the tool.
+        error: the error of the client, or of an argument that it cannot send.
+        arguments: the arguments of the tool.
     """
     if isinstance(error, APIError):
         return _by_server(error, arguments)

@@ -37,7 +37,7 @@ def serve_http(
     """Serve any number of clients at /mcp until a signal ends it. Requests that name another host are refused.
 
     Args:
-        settings: of the connection to the ask/tell server.
+        settings: the settings of the connection to the ask/tell server.
         listener: a socket that listens on a loopback address.
         read_only: as in ``create_server``.
         on_start: called with the URL once the server answers.

@@ -19,7 +19,7 @@ class Client:
     """A study on a server, by the calls of Ax. Close it, or use it in ``with``, to close its connections.
 
     Args:
-        url: of the server; ADABKB_URL by default.
+        url: the URL of the server; ADABKB_URL by default.
         settings: further ones of the study: see ``adabkb_client.StudySettings``.
     """
 

@@ -47,7 +47,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
 
     Args:
         optuna_study: a study with one objective, and the same parameters with the same ranges in each complete trial.
-        client: of the server.
+        client: the client of the server.
         study_id: the name on the server.
         settings: those of ``Client.create_study``.
 

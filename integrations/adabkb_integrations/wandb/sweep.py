@@ -19,8 +19,8 @@ def sweep(
 
     Args:
         config: as ``wandb.sweep`` takes it: ``parameters``, ``metric``, and ``run_cap`` as the budget.
-        name: of the study.
-        client: of the server; by default a ``Client()`` that stays open until the program ends.
+        name: the name of the study.
+        client: the client of the server; by default a ``Client()`` that stays open until the program ends.
         settings: as in ``Client.create_study``.
 
     Raises:

@@ -75,7 +75,7 @@ def check_new_study(connection: Connection, user: str | None, quotas: Quotas | N
         connection: a writing transaction.
         user: owner of the new study.
         quotas: of their token.
-        size: of the study's log, in bytes.
+        size: the size of the study's log, in bytes.
 
     Raises:
         QuotaExceeded: the study exceeds a quota.

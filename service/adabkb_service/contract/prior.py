@@ -71,7 +71,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
 
     Args:
         beliefs: by parameter.
-        parameters: of the study.
+        parameters: the parameters of the study.
         was_edited: whether these may have lost choices that have weights.
 
     Raises:

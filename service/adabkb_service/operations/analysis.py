@@ -43,7 +43,7 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
     """Return the Sobol' indices of the posterior mean for each parameter, of a metric or, by default, of the objective.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
@@ -59,7 +59,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     """Return leave-one-out predictions of a metric or, by default, of the objective.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)

@@ -115,7 +115,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     """Return a summary of a study in a few sentences, with the facts behind them.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
     facts = _of_study(service, row(service, study_id))

@@ -51,7 +51,7 @@ def examine(database: Database, study_id: str | None = None) -> Iterator[Finding
     """Yield all findings of one study or of the whole database. Each study is read in its own snapshot.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     if study_id is not None:
         with database.reading() as connection:

@@ -26,7 +26,7 @@ def front(service: Service, study_id: str, feasible: float | None = None) -> ans
             default.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Invalid: the study has one objective, or a probability is given without outcome constraints.
         Unavailable: the model has failed.
     """

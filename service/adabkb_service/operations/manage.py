@@ -222,7 +222,7 @@ def get(study_id: str) -> Request[answers.Study]:
     """Return a study, with the model's state after the latest results if it answers quickly.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     return Request(study_id, answers.Study, _shown, follows_model=True)
 
@@ -263,7 +263,7 @@ def change(
         key: the idempotency key of the request.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
         PreconditionFailed: the study has another revision.
         Invalid: the algorithm does not support the rules for ending, or an edit is invalid (see ``edit``).
     """

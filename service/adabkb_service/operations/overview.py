@@ -111,7 +111,7 @@ class Overview:
         """Return a page of the results, and of the trials without one, in a given order.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
@@ -127,7 +127,7 @@ class Overview:
         """Return a study's results, thinned if there are many, each with the prediction from when it was suggested.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
@@ -140,7 +140,7 @@ class Overview:
         """Return the density of a study's results, for the objective or a metric; None without results.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -152,7 +152,7 @@ class Overview:
         all before it. Return none with several objectives.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
@@ -163,7 +163,7 @@ class Overview:
         mixture.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
             Invalid, Unavailable: the slice does not exist, or the model cannot give its fixed values.
         """
         found = analysis.slice_through(self._service, study_id, names, None, {})
@@ -177,7 +177,7 @@ class Overview:
         """Return the most recently leased trials, ordered by number.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -193,7 +193,7 @@ class Overview:
         """Return the curves of the latest trials with reports, thinned if they are long.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -213,7 +213,7 @@ class Overview:
         """Return the numbers, by column, of the catalogue row of a point; empty without a catalogue.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()

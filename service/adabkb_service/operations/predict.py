@@ -48,7 +48,7 @@ def recommendation(
         context: values of the context parameters by name; None for none.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Invalid: a probability is given without outcome constraints, or the context does not match the study.
     """
     definition = definition_of(row(service, study_id).definition)
@@ -186,7 +186,7 @@ def model(service: Service, study_id: str) -> answers.Model:
     """Return the statistics of the model; if it cannot process its log, the last stored ones.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     try:
         study, stats = service.ask(study_id, "model_stats")
@@ -229,7 +229,7 @@ def row(service: Service, study_id: str) -> StudyRow:
     """Return the stored row of a study.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     with service.database.reading() as connection:
         return studies.get(connection, study_id)

@@ -19,7 +19,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
     """Queue a trial. It counts toward the budget.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Invalid: the point is not in the space.
         StudyComplete: the study is complete, or its budget is used up.
     """

@@ -50,7 +50,7 @@ def replay(service: Service, study_id: str) -> Replayed:
     """Process the log from its first event, and replace the study's cells, dictionary and model_stats with the result.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
         Busy: the study changed during the replay.
         Invalid: the engine cannot process an observation, or another revision of the engine made the decisions; nothing
             is written.

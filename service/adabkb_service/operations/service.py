@@ -130,7 +130,7 @@ class Service:
         """Return the current row of a study, and its model's reply to a query at that state.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
             Busy: too many requests wait for the model.
             Unavailable: the model cannot process the log or takes too long, or the client has disconnected.
         """

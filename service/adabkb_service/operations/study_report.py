@@ -81,7 +81,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         with_audit: whether the reader may see the audit log.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
     told, best = assessment.assessment(service, study_id), predict.recommendation(service, study_id)

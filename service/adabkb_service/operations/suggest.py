@@ -76,7 +76,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
     """Return a request to issue up to ``body.count`` trials, waiting ones before new ones.
 
     Its outcome may be one of these errors:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Invalid: a fixed or context value is not a value of its parameter, the context does not match the study, or the
             study's algorithm cannot fix parameters.
         Busy: too many requests wait for the study, or this one waited for ten seconds, or other servers committed first

@@ -82,7 +82,7 @@ def page(
     Args:
         connection: to the database.
         study_id: id of the study.
-        kind: of the rows; None for all.
+        kind: the kind of the rows; None for all.
         worker: text in the name of the trial's worker; empty for any row.
         sort: the order.
         offset: number of rows to skip.

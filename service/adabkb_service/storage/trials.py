@@ -120,7 +120,7 @@ def bounded_page(
     Args:
         connection: to the database.
         study_id: id of the study.
-        state: of the trials; None for any.
+        state: the state of the trials; None for any.
         after: number of the trial to start after.
         limit: most trials.
         texts: of each collection, at least one text must occur in the attributes' JSON.
