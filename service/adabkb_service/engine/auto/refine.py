@@ -165,9 +165,7 @@ def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     cell."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
-    if (
-        tree.axis[found.cell] == PRUNED
-    ):  # the search contradicts the pruning, so the chosen cell becomes a leaf again
+    if tree.axis[found.cell] == PRUNED:  # the search contradicts the pruning, so the chosen cell becomes a leaf again
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
     entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
     for cut, child in zip(found.cuts, entered, strict=True):
