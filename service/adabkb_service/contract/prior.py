@@ -70,7 +70,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
     """Check that beliefs fit the study's parameters, their kinds and their bounds.
 
     Args:
-        beliefs: by parameter.
+        beliefs: the beliefs by parameter.
         parameters: the parameters of the study.
         was_edited: whether these may have lost choices that have weights.
 
