@@ -98,8 +98,8 @@ class Policy(ABC, Generic[C, S]):
         Args:
             state: the state of the study.
             point: (d,) cube position of the evaluated point, which need not have been suggested.
-            Return whether no point is left to suggest, in a slice if one is given. False by default, since points may
-            be repeated.
+            value: the result; larger is better.
+            error: its standard error in the user's units; 0 if unknown.
             metrics: the value of each metric of the study.
 
         Raises:
@@ -160,8 +160,8 @@ class Policy(ABC, Generic[C, S]):
         within: Slice | None = None,  # noqa: ARG002
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
-        """Whether no point is left to suggest, in a slice if one is given. False by default, as points may be suggested
-        repeatedly.
+        """Whether no point is left to suggest, in a slice if one is given. False by default, since points may be
+        suggested repeatedly.
 
         Args:
             state: the state of the study.
