@@ -219,7 +219,7 @@ class Assessment(Record):
 
     @property
     def sentences(self) -> list[str]:
-        """Return the sentences in order. Warnings begin with "! "."""
+        """The sentences in order. Warnings begin with "! "."""
         told = (self.progress, self.latest, self.findings, self.outlook)
         sentences = [self.standing, *(each.text for each in told if each is not None)]
         return [*sentences, *(f"! {check.text}" for check in self.checks)]

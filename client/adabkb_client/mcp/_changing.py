@@ -1,4 +1,4 @@
-"""The tools that change something, named as the methods of the client."""
+"""The tools that change studies, named like the methods of the client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AnyContext = Context[Any, Any]
 
 
 class Changing:
-    """Tools that change studies. Each call names its study; nothing is remembered from call to call."""
+    """Tools that change studies. Each call names its study; there is no state between calls."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

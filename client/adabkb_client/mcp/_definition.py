@@ -1,4 +1,4 @@
-"""The definition of a new study, as an agent gives it."""
+"""The definition of a new study, in the form for agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Known = Annotated[
 
 
 class Part(BaseModel):
-    """A part of a definition. Fields that it does not have, and values of other types, are refused."""
+    """A part of a definition. Unknown fields and values of other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,7 +43,7 @@ class ParameterPart(Part):
 
     @property
     def words(self) -> dict[str, Any]:
-        """Unit and label, as the client takes them."""
+        """Unit and label as arguments of the client."""
         return {"unit": self.unit, "label": self.label}
 
 
@@ -62,7 +62,7 @@ class FloatParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Float(
             self.low,
             self.high,
@@ -96,7 +96,7 @@ class IntParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when, **self.words)
 
 
@@ -109,7 +109,7 @@ class OrdinalParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Ordinal(self.values, context=self.context, when=self.when, **self.words)
 
 
@@ -126,7 +126,7 @@ class CategoricalParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Categorical(
             self.choices, descriptors=self.descriptors, context=self.context, when=self.when, **self.words
         )
@@ -143,7 +143,7 @@ class CatalogueParameter(ParameterPart):
     ]
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Catalogue(self.rows, self.descriptors, **self.words)
 
 
@@ -155,7 +155,7 @@ class BoolParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Bool(context=self.context, when=self.when, **self.words)
 
 
@@ -167,7 +167,7 @@ class FixedParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Fixed(
             self.value if not isinstance(self.value, list) else tuple(self.value), when=self.when, **self.words
         )

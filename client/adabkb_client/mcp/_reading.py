@@ -1,4 +1,4 @@
-"""The tools that change nothing, named as the methods of the client."""
+"""The tools that change nothing, named like the methods of the client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ State = Literal["active", "completed", "failed", "expired", "released", "queued"
 
 
 class Reading:
-    """Tools that read studies. Each call names its study; nothing is remembered from call to call."""
+    """Tools that read studies. Each call names its study; there is no state between calls."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

@@ -1,4 +1,4 @@
-"""The report of a study as Markdown. Names and reasons are texts of users, so that they are shown as code."""
+"""The report of a study as Markdown. Names and reasons are texts of users, so they are shown as code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from adabkb_client.mcp._answers import info as described
 from adabkb_client.mcp._pages import last_trials, page
 
 LAST = 10
-"""Trials that a report shows."""
+"""The number of trials that a report shows."""
 MOST_FAILURES = 5
 LONGEST = 200
-"""Characters of a text of a user."""
+"""The maximum length of a user's text, in characters."""
 
 
 def report(study: str) -> Steps[str]:

@@ -14,12 +14,12 @@ from adabkb_client._http.connection import Settings
 from adabkb_client.mcp._server import create_server
 
 GRACE_SECONDS = 1
-"""How long a server that stops waits for streams, which would not end by themselves."""
+"""Seconds for which a stopping server waits for streams, which would not end by themselves."""
 
 
 def serve_stdio(settings: Settings, *, read_only: bool) -> None:
-    """Serve one client on standard input and output until it leaves. A signal ends the process at once."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or else the thread that reads would keep the process
+    """Serve one client on standard input and output until it disconnects. A signal ends the process at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # otherwise the reading thread would keep the process alive
 
     async def run() -> None:
         transport = AsyncTransport(settings)
@@ -34,7 +34,7 @@ def serve_stdio(settings: Settings, *, read_only: bool) -> None:
 def serve_http(
     settings: Settings, listener: socket.socket, *, read_only: bool, on_start: Callable[[str], None]
 ) -> None:
-    """Serve any number of clients at /mcp until a signal ends it. Requests that name another host are refused.
+    """Serve any number of clients at /mcp until a signal ends it. Requests with another host name are refused.
 
     Args:
         settings: the settings of the connection to the ask/tell server.
@@ -72,7 +72,7 @@ def loopback(address: str) -> tuple[str, int]:
     """Return host and port of a loopback address such as 127.0.0.1:8750, [::1]:8750 or localhost:8750.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is not such an address.
     """
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

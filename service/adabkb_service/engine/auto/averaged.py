@@ -182,7 +182,7 @@ class Averaged:
 
     @cached_property
     def _by_warp(self) -> list[tuple[Warp, list[int], tuple[float, float]]]:
-        """Return each warp with the indices of its members and its range of values."""
+        """Each warp with the indices of its members and its range of values."""
         those: dict[Warp, list[int]] = {}
         for index, member in enumerate(self.members):
             those.setdefault(member.warp, []).append(index)
@@ -190,7 +190,7 @@ class Averaged:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """Return the lowest and the highest possible prediction."""
+        """The lowest and the highest possible prediction."""
         if self.worst == self.best:
             return -HIGHEST, HIGHEST
         beyond = FARTHEST * (self.best - self.worst)

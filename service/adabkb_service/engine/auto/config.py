@@ -54,7 +54,7 @@ class Config:
 
     @property
     def delta_each(self) -> float:
-        """Return the share of delta for each function whose bounds prune, so that all bounds hold jointly."""
+        """The share of delta for each function whose bounds prune, so that all bounds hold jointly."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
 
@@ -68,12 +68,12 @@ class Problem:
 
     @cached_property
     def domain(self) -> Domain:
-        """Return the axes by kind."""
+        """The axes by kind."""
         return Domain(self.space)
 
     @cached_property
     def older(self) -> tuple[OlderMean, ...]:
-        """Return the mean functions of older studies, learned on first use."""
+        """The mean functions of older studies, learned on first use."""
         # Imported here: only decisions need it, whereas the contract imports this module for ``Config``.
         from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
 
@@ -81,17 +81,17 @@ class Problem:
 
     @property
     def has_several(self) -> bool:
-        """Return whether there are several objectives."""
+        """Whether there are several objectives."""
         return self.config.objective is not None
 
     @property
     def may_have_additive_part(self) -> bool:
-        """Return whether the kernel may have an additive part, which requires several axes that are always active."""
+        """Whether the kernel may have an additive part, which requires several axes that are always active."""
         return self.domain.dimension > 1 and not self.domain.activity.needs
 
     @cached_property
     def of_metric(self) -> Problem:
-        """Return the problem under which a metric is learned, as an objective of its own."""
+        """The problem under which a metric is learned, as an objective of its own."""
         return Problem(self.space, Config(self.config.delta_each, robust=self.config.robust), self.seed)
 
     @cached_property
@@ -118,5 +118,5 @@ class Problem:
 
     @cached_property
     def root(self) -> Box:
-        """Return the box of the whole space."""
+        """The box of the whole space."""
         return whole(self.domain)

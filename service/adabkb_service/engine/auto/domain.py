@@ -35,27 +35,27 @@ class Domain:
 
     @property
     def dimension(self) -> int:
-        """Return d."""
+        """d."""
         return self.space.dimension
 
     @cached_property
     def sizes(self) -> tuple[int | None, ...]:
-        """Return the number of values per axis; None for a real interval."""
+        """The number of values per axis; None for a real interval."""
         return tuple(axis.count for axis in self.space.axes)
 
     @cached_property
     def discrete(self) -> tuple[int, ...]:
-        """Return the axes with finitely many values."""
+        """The axes with finitely many values."""
         return tuple(axis for axis, size in enumerate(self.sizes) if size is not None)
 
     @cached_property
     def categorical(self) -> Bools:
-        """Return which axes have unordered values, (d,)."""
+        """Which axes have unordered values, (d,)."""
         return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
 
     @cached_property
     def periodic(self) -> Bools:
-        """Return which axes are periodic, (d,)."""
+        """Which axes are periodic, (d,)."""
         return np.array([isinstance(axis, FloatAxis) and axis.periodic for axis in self.space.axes])
 
     def beside(self, positions: Array, origin: Array) -> Array:
@@ -81,7 +81,7 @@ class Domain:
 
     @cached_property
     def components(self) -> Components:
-        """Return the coordinates of choices with descriptors."""
+        """The coordinates of choices with descriptors."""
         described = [
             (number, principal(np.array(axis.descriptors).T))
             for number, axis in enumerate(self.space.axes)
@@ -92,12 +92,12 @@ class Domain:
 
     @property
     def has_catalogue(self) -> bool:
-        """Return whether a parameter is a row of a table."""
+        """Whether a parameter is a row of a table."""
         return bool(self.whole.catalogues)
 
     @cached_property
     def choices(self) -> dict[int, int]:
-        """Return the number of choices of each categorical axis that is always active, without catalogues, most of
+        """The number of choices of each categorical axis that is always active, without catalogues, most of
         whose rows are never tried."""
         is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
         return {
@@ -108,12 +108,12 @@ class Domain:
 
     @cached_property
     def most_choices(self) -> int:
-        """Return the largest of these numbers; 0 without such an axis."""
+        """The largest of these numbers; 0 without such an axis."""
         return max(self.choices.values(), default=0)
 
     @cached_property
     def described(self) -> frozenset[int]:
-        """Return the axes of ``choices`` whose choices have descriptors."""
+        """The axes of ``choices`` whose choices have descriptors."""
         return frozenset(self.choices.keys() & set(self.components.axes.tolist()))
 
     def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
@@ -127,7 +127,7 @@ class Domain:
 
     @cached_property
     def values(self) -> tuple[Array | None, ...]:
-        """Return the positions of the values of each axis, in order; None for axes that are searched as continuous."""
+        """The positions of the values of each axis, in order; None for axes that are searched as continuous."""
         return tuple(
             None if size is None or size > LISTED else np.array([self._position(k, i) for i in range(size)])
             for k, size in enumerate(self.sizes)
@@ -135,22 +135,22 @@ class Domain:
 
     @cached_property
     def whole(self) -> Slice:
-        """Return the whole space as a slice without fixed parameters."""
+        """The whole space as a slice without fixed parameters."""
         return Slice(self.space, {})
 
     @cached_property
     def is_listed(self) -> bool:
-        """Return whether the space has so few points that they are searched exhaustively."""
+        """Whether the space has so few points that they are searched exhaustively."""
         return self.whole.size <= LISTED_POINTS
 
     @property
     def activity(self) -> Activity:
-        """Return which axes are active where."""
+        """Which axes are active where."""
         return self.space.activity
 
     @cached_property
     def together(self) -> int:
-        """Return the maximum number of axes that are active together, less one share of each mixture and the components
+        """The maximum number of axes that are active together, less one share of each mixture and the components
         that must be absent. Without conditions and mixtures, it is d."""
         most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
         return (self.dimension if most is None else most) - sum(
@@ -165,7 +165,7 @@ class Domain:
 
     @cached_property
     def deepest(self) -> int:
-        """Return the maximum number of cuts on the path to a cell, which keeps its key within ``LONGEST_KEY``."""
+        """The maximum number of cuts on the path to a cell, which keeps its key within ``LONGEST_KEY``."""
         kinds = zip(self.sizes, self.categorical, strict=True)
         parts = max([2, *(choices.most_parts(size) for size, is_choice in kinds if is_choice and size)])
         return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
@@ -203,7 +203,7 @@ class Domain:
 
     @cached_property
     def shares(self) -> Bools:
-        """Return which axes are shares of a mixture, (d,)."""
+        """Which axes are shares of a mixture, (d,)."""
         names = {name for mixture in self.space.mixtures for name in mixture.names}
         return np.array([axis.name in names for axis in self.space.axes])
 
@@ -215,7 +215,7 @@ class Domain:
 
     @cached_property
     def spreads(self) -> Array | None:
-        """Return the standard deviation along each axis over random points, (d,), relative to that of a uniform number;
+        """The standard deviation along each axis over random points, (d,), relative to that of a uniform number;
         None without mixtures, where it is 1. Shares of many components vary little."""
         if not self.space.mixtures or self.whole.feasible is None:
             return None

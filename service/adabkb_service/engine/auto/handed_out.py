@@ -55,7 +55,7 @@ class HandedOut:
 
     @cached_property
     def positions(self) -> Array:
-        """Return all points."""
+        """All points."""
         return np.concatenate([self.pending, self.failed, self.replaced])
 
     def with_pending(self, point: Array) -> HandedOut:

@@ -57,7 +57,7 @@ class Kernel:
 
     @cached_property
     def units(self) -> Array:
-        """Return the divisor of positions, (d,), 1 for categorical axes, whose positions are only labels."""
+        """The divisor of positions, (d,), 1 for categorical axes, whose positions are only labels."""
         return np.where(self.categorical, 1.0, self.lengthscales)
 
     def scaled(self, positions: Array) -> Array:
@@ -81,7 +81,7 @@ class Kernel:
 
     @cached_property
     def native(self) -> structures.Kernel:
-        """Return the kernel as a structure for the C functions."""
+        """The kernel as a structure for the C functions."""
         shares, reach = (self.additive.shares, self.additive.lengthscale) if self.additive else (None, 1.0)
         lengthscales = np.append(self.lengthscales, self.along_components)
         described = of_components(self.components)

@@ -105,12 +105,12 @@ class Hyperparameters:
 
     @property
     def form(self) -> tuple[bool, bool]:
-        """Return the form of the kernel: whether it is smooth, and whether it has an additive part."""
+        """The form of the kernel: whether it is smooth, and whether it has an additive part."""
         return self.smooth, self.additive is not None
 
     @property
     def powers(self) -> Array:
-        """Return the powers of the warps that fit this form of the kernel."""
+        """The powers of the warps that fit this form of the kernel."""
         return POWERS if self.additive is None else LINEAR
 
     def parameters(self) -> Array:

@@ -36,7 +36,7 @@ class ObjectiveSummary(NamedTuple):
 
     @property
     def best(self) -> Array:
-        """Return the best value of each objective on the front, (K,); 1 above the reference before the first result."""
+        """The best value of each objective on the front, (K,); 1 above the reference before the first result."""
         found: Array = self.front.max(axis=0) if len(self.front) else self.reference + 1.0
         return found
 

@@ -48,7 +48,7 @@ class Plateaus:
 
     @property
     def are_found(self) -> bool:
-        """Return whether there are any."""
+        """Whether there are any."""
         return len(self.points) > 0
 
     def hold(self, positions: Array, step: int) -> Bools:

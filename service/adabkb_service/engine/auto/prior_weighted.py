@@ -98,7 +98,7 @@ class PriorWeighted:
 
     @property
     def _scale(self) -> float:
-        """Return the factor of log pi, in model output units."""
+        """The factor of log pi, in model output units."""
         return self.weight * float(np.sqrt(self.posterior.variance))
 
 

@@ -69,23 +69,23 @@ class State:
 
     @property
     def declares_noise(self) -> bool:
-        """Return whether the user declared that results are noisy."""
+        """Whether the user declared that results are noisy."""
         own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
 
     @property
     def seems_noisy(self) -> bool:
-        """Return whether the results look like a smooth function with noise."""
+        """Whether the results look like a smooth function with noise."""
         return self.checkpoint.hyperparameters.smooth
 
     @property
     def model_axes(self) -> Ints:
-        """Return the axes of the quadratic model."""
+        """The axes of the quadratic model."""
         return axes_of_model(self.problem, self.relevant_axes, seems_noisy=self.seems_noisy)
 
     @property
     def relevant_axes(self) -> Bools:
-        """Return the axes that count in restarts, (d,)."""
+        """The axes that count in restarts, (d,)."""
         return relevant_axes(self.problem, self.checkpoint.hyperparameters)
 
     def in_model_outputs(self, metric: Metric) -> tuple[float, float]:

@@ -62,7 +62,7 @@ class Surrogate:
 
     @cached_property
     def native(self) -> Posterior:
-        """Return the posterior as a structure for the C functions."""
+        """The posterior as a structure for the C functions."""
         points = np.ascontiguousarray(self.inducing.T)
         return Posterior(self.kernel.native, points, self.weights, self.factor, self.variance)
 

@@ -150,7 +150,7 @@ class Transferred:
 
     @property
     def variance(self) -> float:
-        """Return the variance of g, in squared model output units."""
+        """The variance of g, in squared model output units."""
         return self.posterior.variance
 
     @property

@@ -176,12 +176,12 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """Return C."""
+        """C."""
         return len(self.axis)
 
     @property
     def leaves(self) -> int:
-        """Return the number of leaves: cells that are neither cut nor pruned."""
+        """The number of leaves: cells that are neither cut nor pruned."""
         return int((self.axis == LEAF).sum())
 
     def find(self, box: Box, position: Array) -> tuple[int, Box]:

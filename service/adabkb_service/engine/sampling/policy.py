@@ -48,7 +48,7 @@ class State:
 
     @property
     def center_and_spread(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the results; 0 and 1 before the first one."""
+        """Mean and standard deviation of the results; 0 and 1 before the first one."""
         values = self.record.values
         if not len(values):
             return 0.0, 1.0
