@@ -209,7 +209,7 @@ class Domain:
 
     @cached_property
     def remainders(self) -> tuple[int, ...]:
-        """Return, for each mixture, the axis of the share that the other shares determine."""
+        """For each mixture, the axis of the share that the other shares determine."""
         order = [axis.name for axis in self.space.axes]
         return tuple(order.index(mixture.names[-1]) for mixture in self.space.mixtures)
 
