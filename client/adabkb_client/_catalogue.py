@@ -53,7 +53,7 @@ class Catalogue:
             raise ValueError("a catalogue needs a row at least")
         if len(set(rows)) < len(rows):
             twice = next(row for number, row in enumerate(rows) if row in rows[:number])
-            raise ValueError(f"the row {twice!r} comes twice; give each row once")
+            raise ValueError(f"the row {twice!r} occurs twice; give each row once")
         found = {name: tuple(plain(number) for number in numbers) for name, numbers in self.descriptors.items()}
         for name, numbers in found.items():
             if len(numbers) != len(rows):
@@ -146,7 +146,7 @@ class Catalogue:
             if not found:
                 raise ValueError(f"{where}, column {named!r} has no name; write one, or delete the row")
             if found in cells:
-                raise ValueError(f"{where}: the row {found!r} comes twice; delete one of the two")
+                raise ValueError(f"{where}: the row {found!r} occurs twice; delete one of the two")
             cells[found] = row.cells
         columns = [each for each in names if each != named] if descriptors is None else list(descriptors)
         numbers: dict[str, list[float]] = {}
@@ -217,7 +217,7 @@ def read_choices(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, lis
         if not found:
             raise ValueError(f"{where}, column {choice!r} has no choice; write one, or delete the line")
         if found in choices:
-            raise ValueError(f"{where}: the choice {found!r} comes twice; delete one of the two lines")
+            raise ValueError(f"{where}: the choice {found!r} occurs twice; delete one of the two lines")
         choices.append(found)
         for name in names:
             number = _number(row.cells.get(name))

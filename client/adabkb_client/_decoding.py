@@ -25,7 +25,7 @@ def decode(kind: type[T], document: Any, **path: str) -> T:
     try:
         record = _decode(kind, document, path)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnexpectedAnswer(f"the answer is no {kind.__name__}: {error!r}") from error
+        raise UnexpectedAnswer(f"the answer is not a valid {kind.__name__}: {error!r}") from error
     return record  # type: ignore[no-any-return]
 
 

@@ -48,11 +48,11 @@ class NoTrialAvailable(AdaBKBError):
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "all trials of its budget are issued, and results of others are awaited",
-        "exhausted": "all points of its space are issued, and results of others are awaited",
+        "budget": "all trials of its budget have been issued, and other workers' results are pending",
+        "exhausted": "all points of its space have been issued, and other workers' results are pending",
         "fixed_exhausted": "all points with these values of fixed and context are issued; give others",
-        "no_gain": "it ends because its last results were no better, unless an awaited result is",
-        "gain_unlikely": "it ends because further trials will gain little, unless an awaited result changes that",
+        "no_gain": "it ends because its last results were no better, unless a pending result is",
+        "gain_unlikely": "it ends because further trials will gain little, unless a pending result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
         "paused": "it is paused; resume it with study.resume()",
         "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "

@@ -38,7 +38,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
     for name, belief in beliefs.items():
         where = f"prior[{name!r}]"
         if name not in axes:
-            raise ValueError(f"{where}: there is no such parameter that varies; known are {', '.join(axes)}")
+            raise ValueError(f"{where}: no varying parameter has this name; known are {', '.join(axes)}")
         axis = domain.space.axes[axes[name]]
         if isinstance(axis, CatalogueAxis):
             raise ValueError(f"{where} is about a catalogue, for which priors are not supported yet; leave it out")
@@ -73,7 +73,7 @@ def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float,
     found = [1.0] * len(texts)
     for text, weight in belief["weights"].items():
         if texts.count(text) != 1:
-            raise ValueError(f"{where}: {text!r} is no choice, known are {', '.join(texts)}")
+            raise ValueError(f"{where}: {text!r} is not a choice; known are {', '.join(texts)}")
         found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
         if not LEAST_WEIGHT <= found[texts.index(text)] <= LARGEST_WEIGHT:
             raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")

@@ -59,7 +59,7 @@ class Domain:
         """
         known = {name: _known(f"context[{name!r}]", value, self.choices.get(name)) for name, value in context.items()}
         problems = self.space.problems(known, partial=True)
-        problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is no context parameter")
+        problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is not a context parameter")
         problems |= dict.fromkeys(self.space.context - known.keys(), "is missing")
         for name, problem in problems.items():
             raise ValueError(f"context[{name!r}] {problem}")
@@ -175,7 +175,7 @@ def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
     for choice, known in zip(choices, _values(choices), strict=True):
         if choice is value or engine.identity(choice) == engine.identity(value):
             return known
-    raise ValueError(f"{argument} lists {value!r}, which is none of its choices: {list(choices)}")
+    raise ValueError(f"{argument} lists {value!r}, which is not one of its choices: {list(choices)}")
 
 
 def _values(choices: Sequence[Any]) -> Sequence[Any]:

@@ -268,7 +268,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"noise_std": 0}, "noise_std must be positive, not 0.0"),
         (
             {"prior": {"y": {"around": 0, "width": 1}}},
-            "prior['y']: there is no such parameter that varies; known are x",
+            "prior['y']: no varying parameter has this name; known are x",
         ),
         ({"prior": {"x": {"around": 0.5}}}, "prior['x'] must have around and width, and nothing else"),
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),

@@ -57,7 +57,7 @@ class LocalServer:
     first_contact = RETRY_FOR
     """See ``RemoteServer.first_contact``; the URL of this server is never wrong."""
     credentials = None
-    remedy = "It is started anew by the next call."
+    remedy = "The next call starts it again."
 
     def __init__(self, database: str | Path) -> None:
         _check_system()

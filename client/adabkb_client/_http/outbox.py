@@ -287,6 +287,6 @@ def _sent_now(kept: KeptResult) -> Steps[None]:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
         trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
         if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
-            detail = f"study {kept.study!r} was created anew: this is another trial"
+            detail = f"study {kept.study!r} was created again, so this is another trial"
             raise from_problem(404, {"code": "trial_not_found", "detail": detail})
     yield Call("POST", kept.path, kept.body, key=kept.idempotency_key)

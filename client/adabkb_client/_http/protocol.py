@@ -146,7 +146,7 @@ def as_json(response: httpx.Response, url: str) -> Json:
     try:
         return response.json()
     except ValueError:
-        raise UnexpectedAnswer(f"something else answers at {url}: what it says is not JSON.\n{REMEDY}") from None
+        raise UnexpectedAnswer(f"something else answers at {url}: its answer is not JSON.\n{REMEDY}") from None
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

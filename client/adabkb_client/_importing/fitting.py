@@ -97,7 +97,7 @@ def chosen(
     names = [parameter["name"] for parameter in parameters]
     for name in mapping:
         if name not in names:
-            raise ValueError(f"a column is named for {name!r}, which is no parameter; those are {', '.join(names)}")
+            raise ValueError(f"a column is named for {name!r}, which is not a parameter; those are {', '.join(names)}")
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]

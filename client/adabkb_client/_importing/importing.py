@@ -76,7 +76,7 @@ def import_results(
                 try:
                     new = yield from _told(study_id, _as_items(new), errors, key=_key(start, new))
                 except AdaBKBError as error:
-                    error.add_note(f"{len(results)} rows are stored; the same call goes on where this one ended")
+                    error.add_note(f"{len(results)} rows are stored; repeat the call to import the others")
                     raise
             results += new
             shown.update(len(part))

@@ -174,7 +174,7 @@ def _of_sheet(path: Path) -> Iterator[Row]:
     try:
         book = load_workbook(path, read_only=True, data_only=True)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path.name} is no Excel file: {error}") from error
+        raise ValueError(f"{path.name} is not an Excel file: {error}") from error
     rows = iter(book.worksheets[0].iter_rows(values_only=True))
     columns = ["" if name is None else str(name).strip() for name in next(rows, ())]
     named = [column for column in columns if column]

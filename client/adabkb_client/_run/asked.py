@@ -282,7 +282,7 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
         raise ValueError(
             f"trial.suggest_...({name!r}): the objective asks for {asked!r}, and the study has {_described(known)}. "
             f"If the range has changed for good, edit it: study.update(parameters={{{name!r}: {asked!r}}}); a range "
-            "that changes from trial to trial cannot be had: give each range a name of its own."
+            "cannot change from trial to trial: give each range its own name."
         )
 
 

@@ -137,7 +137,7 @@ class Cluster(ABC):
     def _tell(self, trial: Leased, seconds: float) -> None:
         log.warning(
             "trial %d waits for %s, which has evaluated nothing of this run for %.0f s. One evaluation needs %s. %s. "
-            "The lease is kept, and the run goes on as soon as there is a place. A timeout of the run bounds the wait.",
+            "The lease is kept, and the run continues when a worker is free. The run's timeout limits the wait.",
             trial.number,
             self._name.title(),
             seconds,

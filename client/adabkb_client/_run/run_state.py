@@ -151,7 +151,7 @@ class RunState:
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
-                f"trial {trial.number} of study {self._study_id!r} was given back, not failed: it cost nothing"
+                f"trial {trial.number} of study {self._study_id!r} was released, not failed: it costs no budget"
             )
             is_optuna = isinstance(getattr(error, "obj", None), Leased)  # an attribute of Optuna's trials
             if not is_optuna and not isinstance(error, (*MISTAKES, WrongResult, Invalid)):

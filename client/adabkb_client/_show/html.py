@@ -32,7 +32,7 @@ def study(info: StudyInfo) -> str:
     if best is not None and best.feasible is False:
         rows[-1] = (
             "best",
-            f"none keeps all outcome constraints; beyond them least: {_in_words(best.violations or {})}",
+            f"none satisfies all outcome constraints; the smallest violation: {_in_words(best.violations or {})}",
         )
     rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
     rows += [] if best is None else [("at", _in_words(best.parameters))]
@@ -92,7 +92,7 @@ def recommendation(found: Recommendation) -> str:
     if estimate is not None:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":
-        return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
+        return table(["", "value", *names], rows) + "No result satisfies all outcome constraints; these come closest."
     if estimate is not None and estimate.changes is not None:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed

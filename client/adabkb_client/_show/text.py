@@ -52,7 +52,7 @@ def report(of_run: RunReport) -> str:
 def recommendation(found: Recommendation) -> str:
     """Return the best points in a few lines."""
     if found.front:
-        return f"<Recommendation: {len(found.front)} points on the front by the model>"
+        return f"<Recommendation: {len(found.front)} points on the model's front>"
     lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
     lines += [] if found.observed is None else [f"observed {_at(found.observed)}"]
     lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]

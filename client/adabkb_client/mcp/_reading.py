@@ -18,9 +18,7 @@ from adabkb_client.mcp._values import Cursor, Limit, Point, StudyId, TrialNumber
 Points = Annotated[list[Point], Field(min_length=1, max_length=100, description="each with a value of every parameter")]
 Probability = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | None,
-    Field(
-        description="only with outcome constraints: with which probability the model's point keeps them; 0.95 if absent"
-    ),
+    Field(description="for outcome constraints: required probability of the model's point; 0.95 if absent"),
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 

@@ -18,8 +18,8 @@ REMEDIES = {
     "valid one in ADABKB_TOKEN.",
     "forbidden": "The token of this MCP server does not allow it, and no other call will. Ask the user for a token "
     "with more rights, or the study's owner to share it.",
-    "study_not_found": "studies() lists those that there are; create_study() makes one.",
-    "trial_not_found": "trials() lists those that there are.",
+    "study_not_found": "studies() lists the existing ones; create_study() creates one.",
+    "trial_not_found": "trials() lists the existing ones.",
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
     "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
     "report_conflict": "A reported value stays as it is; report the next step.",
@@ -43,7 +43,7 @@ NO_TRIAL = {
     "recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
-    "paused": "The study is paused. resume() lets it go on.",
+    "paused": "The study is paused. resume() continues it.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
 """Why a study issues no trial, with the remedy, by reason."""
@@ -63,7 +63,7 @@ AGAIN = "Call again later; a change needs the same key as before, so that it is 
 
 def no_trial(reason: str | None) -> str:
     """Return why a study issues no trial, and the remedy."""
-    return NO_TRIAL.get(reason or "", "There is no trial at the moment. Ask again later.")
+    return NO_TRIAL.get(reason or "", "No trial is available now. Ask again later.")
 
 
 def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
@@ -76,7 +76,7 @@ def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
     if isinstance(error, APIError):
         return _by_server(error, arguments)
     if isinstance(error, ConnectionFailed):
-        return f"{_first_line(error)} Nothing is known of what became of this call. {AGAIN}"
+        return f"{_first_line(error)} The outcome of this call is unknown. {AGAIN}"
     if isinstance(error, UnexpectedAnswer):
         return f"{_first_line(error)} Ask the user to check the address that adabkb mcp was started with."
     return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)

@@ -98,7 +98,7 @@ def _range(parameter: Mapping[str, Any]) -> Any:
 def _best(best: Best | None) -> str:
     if best is None:
         return "None yet, or there are several objectives."
-    beyond = "" if best.feasible is not False else " It does not keep the outcome constraints."
+    beyond = "" if best.feasible is not False else " It violates the outcome constraints."
     metrics = f", metrics {code(dict(best.metrics))}" if best.metrics else ""
     return f"{best.value:.6g} at {code(dict(best.parameters))}{metrics}.{beyond}"
 
@@ -111,7 +111,7 @@ def _recommendation(found: Recommendation) -> str:
         )
         return _table(["parameters on the front", "predicted"], rows)
     if found.model is None:
-        return f"None by the model ({found.reason})."
+        return f"None according to the model ({found.reason})."
     return f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
 
 

@@ -82,7 +82,7 @@ def loopback(address: str) -> tuple[str, int]:
         return "127.0.0.1", int(port)
     if host not in ("127.0.0.1", "::1"):
         raise ValueError(
-            f"must be a loopback address such as 127.0.0.1:8750, not {address!r}: whoever reaches this server acts "
+            f"must be a loopback address such as 127.0.0.1:8750, not {address!r}: anyone who reaches this server acts "
             "with its token. For other machines, put a proxy with TLS and authentication before it"
         )
     return host, int(port)

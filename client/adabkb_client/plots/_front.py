@@ -31,7 +31,7 @@ def front(
         mfc="none",
         color="tab:orange",
         elinewidth=1,
-        label="front by the model",
+        label="front according to the model",
     )
     on = [each.metrics for each in found.observed]
     axes.scatter(

@@ -22,7 +22,7 @@ def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
             raise ValueError(f"study {info.id!r} has several objectives; name the one to draw: metric= one of {known}")
         return info
     if metric not in known:
-        raise ValueError(f"{metric!r} is no metric of study {info.id!r}; these are: {known}")
+        raise ValueError(f"{metric!r} is not a metric of study {info.id!r}; these are: {known}")
     words = {"value": info.quantities[metric]} if metric in info.quantities else {}
     return replace(info, direction=objectives.get(metric, "minimize"), quantities=words)
 

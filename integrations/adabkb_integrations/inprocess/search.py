@@ -250,9 +250,9 @@ def _config(
             "studies on a server have more systems"
         )
     if prior is not None:
-        raise ValueError('prior goes with the algorithm {"profile": "auto"} alone; leave one of the two out')
+        raise ValueError('prior requires the algorithm {"profile": "auto"}; leave one of the two out')
     if kind == "sobol" and domain.space.mixtures:
-        raise ValueError('mixtures do not go with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
+        raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
     return sampling.Config(kind, repeats=noise_std is not None)
 
 

@@ -33,7 +33,7 @@ def axis(name: str, distribution: BaseDistribution) -> Axis | Fixed:
         case IntDistribution():
             return IntAxis(name, distribution.low, distribution.high, _scale(distribution), distribution.step)
         case _:
-            raise TypeError(f"parameter {name!r}: {distribution} is no distribution that AdaBKBSampler knows")
+            raise TypeError(f"parameter {name!r}: {distribution} is not a distribution that AdaBKBSampler supports")
 
 
 def plain(parameters: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
         case IntDistribution():
             return Int(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
         case _:
-            raise ValueError(f"{distribution} is no distribution that a study on a server has")
+            raise ValueError(f"{distribution} is not a distribution that a study on a server supports")
 
 
 def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:

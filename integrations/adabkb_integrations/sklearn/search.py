@@ -150,7 +150,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         """Return the results of all points: mean scores, and their standard errors if these count as noise."""
         metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only metric, or still unknown
         if f"mean_test_{metric}" not in results:
-            raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")
+            raise ValueError("with several metrics, refit must name the metric to maximize")
         means = results[f"mean_test_{metric}"].tolist()
         errors = (results[f"std_test_{metric}"] / math.sqrt(self._folds)).tolist()
         is_noise = not _yields_constant_splits(self._splitter) if self.fold_noise == "auto" else self.fold_noise

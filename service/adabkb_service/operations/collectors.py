@@ -44,7 +44,7 @@ class ServiceCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics (called by prometheus_client)."""
         running, load = self._running, self._running.inference.load
-        yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
+        yield _gauge("requests_waiting", "Requests to studies that have no answer yet.", running.unfinished)
         yield _gauge(
             "suggestions_waiting",
             "Requests waiting for a trial under Prefer: wait=.",
@@ -53,16 +53,16 @@ class ServiceCollector(Collector):
         yield _gauge("studies_in_line", "Studies waiting for a thread.", running.scheduler.queue_length)
         yield _gauge("database_connections", "Database connections in use.", running.database.connections)
         yield _gauge("writers_waiting", "Writes waiting for other writes (SQLite).", running.database.waiting_writers)
-        yield _gauge("model_messages_waiting", "Messages to models without a reply.", load.waiting)
+        yield _gauge("model_messages_waiting", "Messages to models that have no reply yet.", load.waiting)
         yield _gauge("model_cache_bytes", "Total memory of the models in all model processes.", load.cache_bytes)
         yield _gauge(
             "servers",
-            "Live servers on the PostgreSQL database that forward requests to each other; 0 without contact to them.",
+            "Live servers on the PostgreSQL database, including this one; 0 if it has lost contact with the others.",
             running.servers(),
         )
         yield _gauge(
             "model_workers",
-            "Live model workers (adabkb work) on the PostgreSQL database; 0 without contact to them.",
+            "Live model workers (adabkb work) on the PostgreSQL database; 0 without contact with them.",
             running.model_workers(),
         )
         yield from _processes(load.pids)

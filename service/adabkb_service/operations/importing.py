@@ -302,7 +302,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     cells, at = _cells(found), found["model"][0].number
     cell_lines = {line.content.key: line.number for line in found["cell"]}
     if len(cells) < len(found["cell"]):
-        raise _invalid("a cell comes twice")
+        raise _invalid("a cell occurs twice")
     for key, what in doctor.broken_tree(cells):
         _refuse(cell_lines.get(key, at), what)
     for number, row in found["dictionary"]:

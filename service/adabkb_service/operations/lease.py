@@ -110,9 +110,7 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
         LeaseLost: the attempt is not the current one.
     """
     if attempt is not None and attempt != trial.attempt:
-        raise LeaseLost(
-            f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} does not hold it any more."
-        )
+        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} no longer holds it.")
 
 
 def _answer(draft: Draft, trial: TrialRow) -> Outcome[TrialAnswer]:

@@ -109,9 +109,7 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
         told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
         raise TrialFinished(f"Trial {trial.number} is completed with {told}; it cannot fail.")
     if attempt != trial.attempt:
-        raise LeaseLost(
-            f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} cannot fail it any more."
-        )
+        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} can no longer fail it.")
     draft.record("failed", {"attempt": attempt, "reason": failure.reason}, trial.number)
     return Recorded(draft.trial(trial.number), None)
 

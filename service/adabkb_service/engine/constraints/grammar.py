@@ -152,7 +152,7 @@ class _Reader:
         if name is None:
             if is_list:
                 raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
-            sentence = f"{symbol} needs a parameter beside it; for computed numbers {COMPUTED}"
+            sentence = f"{symbol} needs a parameter on one side; for computed numbers {COMPUTED}"
             raise self._error(right, sentence)
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
