@@ -16,5 +16,6 @@ def test_a_small_fleet_loses_nothing_and_renews_its_leases() -> None:
     found = fleet.measure("sqlite", small)
     assert found["results"] >= small.workers
     assert found["heartbeats per second"] > 0
-    assert (found["quasi-random points"], found["leases lost"], found["results lost"], found["surplus results"]) == (0, 0, 0, 0)
+    for name in ("quasi-random points", "leases lost", "results lost", "surplus results"):
+        assert found[name] == 0, name
     assert all(name for name, *_ in fleet.rows({"sqlite": found, "postgresql": found}))
