@@ -4,7 +4,7 @@ Each worker is a task with a client of its own, as a program of an event loop wo
 study, evaluates it for one to five minutes, during which it renews its lease as our client does, and reports the
 result. All of them start within the first seconds, as the jobs of an array do, and at the end of the time each
 finishes its trial at once. Measured, on each database: how many calls of each kind there were and how long they took,
-as a worker sees it; what the server used of the machine; suggestions that were stand-ins; leases that were lost; and
+as a worker sees it; what the server used of the machine; suggestions that were quasi-random; leases that were lost; and
 whether every result that was acknowledged is stored, once.
 
 The workers share the machine with the server. Their own processor time is not counted as the server's, but their calls
@@ -110,7 +110,7 @@ def measure(backend: str, fleet: Fleet) -> Figures:
         },
         "busy cores, workers aside": 1e-3 * (spent["machine"] - spent["clients"]) / seconds,
         "server and models, MB": memory,
-        "stand-ins": seen.stand_ins,
+        "quasi-random points": seen.stand_ins,
         "leases lost": seen.lost,
         **kept(seen.results, stored),
     }
@@ -121,7 +121,7 @@ def kept(acknowledged: Mapping[str, int], stored: Mapping[str, int]) -> Figures:
     return {
         "results": sum(acknowledged.values()),
         "results lost": sum(max(count - stored.get(study, 0), 0) for study, count in acknowledged.items()),
-        "results too many": sum(max(count - acknowledged.get(study, 0), 0) for study, count in stored.items()),
+        "surplus results": sum(max(count - acknowledged.get(study, 0), 0) for study, count in stored.items()),
     }
 
 

@@ -3,7 +3,7 @@
 Servers share one PostgreSQL, and each request goes to any of them. Every study has a worker, which evaluates for a
 moment, and some results when one server is killed. Others then follow its studies, and have to restore their models
 from the database. Measured: the time from the kill to the next suggestion of each study, and to the next one of its
-model; suggestions that were stand-ins; the longest call; and whether every result that a server took is stored, once.
+model; quasi-random suggestions; the longest call; and whether every result that a server took is stored, once.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def cost(studies: Sequence[Sequence[Pair]], killed: float) -> Figures:
         "next suggestion, median s": nexts[len(nexts) // 2],
         "next suggestion, longest s": nexts[-1],
         "next of the model, longest s": of_models[-1],
-        "stand-ins": sum(pair.degraded for pairs in studies for pair in pairs if pair.suggested > killed),
+        "quasi-random points": sum(pair.degraded for pairs in studies for pair in pairs if pair.suggested > killed),
         "longest call, s": max(max(pair.suggested - pair.asked, pair.observed - pair.told) for pair in later),
     }
 
@@ -100,7 +100,7 @@ def kept(pairs: Mapping[str, Sequence[Pair]], counts: Mapping[str, Mapping[str, 
     return {
         "results": told,
         "results lost": max(told - stored, 0),
-        "results or trials too many": max(stored, trials) - told,
+        "surplus results or trials": max(stored, trials) - told,
     }
 
 

@@ -197,7 +197,7 @@ def _tell(worker: Worker, study: str, points: Sequence[Json]) -> None:
 
 
 def _settle(worker: Worker, study: str) -> None:
-    """Wait until the model has followed: its suggestions are no longer stand-ins."""
+    """Wait until the model has followed: its suggestions are no longer quasi-random."""
     while worker.is_degraded(study):
         time.sleep(0.5)
 

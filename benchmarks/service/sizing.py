@@ -147,7 +147,7 @@ def rows(measured: Mapping[str, Figures]) -> Iterator[list[str]]:
 
 NEEDS = (
     "workers",
-    "an evaluation, min",
+    "minutes per evaluation",
     "studies",
     "running",
     "pairs/s",

@@ -26,10 +26,10 @@ class ParameterImportance(Record):
 
 @dataclass(frozen=True, repr=False)
 class Importance(Record):
-    """Which parameters the objective depends on, by the model.
+    """Which parameters the objective depends on, according to the model.
 
     ``parameters`` is empty if there is a ``reason``: "too_few_results" or "constant". ``std`` is the standard deviation
-    of the posterior mean over the space, in the objective's units; ``results`` is what the model rests on.
+    of the posterior mean over the space, in the objective's units; ``results`` is the number of results in the model.
     """
 
     results: int
@@ -40,11 +40,11 @@ class Importance(Record):
 
 @dataclass(frozen=True)
 class ValidationItem(Record):
-    """A result, by the number of its observation, and its prediction from the other results.
+    """A result, identified by its observation number, and its prediction from the other results.
 
-    ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
-    probability of a result at least as extreme. A ``doubted`` one weighs less, since the others contradict it;
-    only studies that are ``robust`` have such results.
+    ``lcb`` and ``ucb`` are the ends of the 90% prediction interval; ``tail`` is the probability of a result at least as
+    extreme. A ``doubted`` result has less weight, since the others contradict it; only ``robust`` studies have such
+    results.
     """
 
     observation: int
@@ -59,11 +59,11 @@ class ValidationItem(Record):
 
 @dataclass(frozen=True, repr=False)
 class Validation(Record):
-    """Leave-one-out: results that count, predicted from the others, 800 at most.
+    """Leave-one-out predictions of the results that count, at most 800.
 
-    ``inside`` is the share of them in their 90% intervals; ``error`` is the mean absolute error of the predictions, and
-    ``error_of_median`` that of the median of the others in their place. ``items`` is empty if there is a ``reason``:
-    "too_few_results", "constant" or "not_this_system".
+    ``inside`` is the share of results inside their 90% intervals. ``error`` is the mean absolute error of the
+    predictions, and ``error_of_median`` that of the median of the other results. ``items`` is empty if there is a
+    ``reason``: "too_few_results", "constant" or "not_this_system".
     """
 
     results: int
@@ -84,7 +84,7 @@ class SliceAxis(Record):
 
 @dataclass(frozen=True, repr=False)
 class Slice(Record):
-    """The posterior along one or two parameters, with the others ``at`` some values.
+    """The posterior along one or two parameters, with the others fixed ``at`` some values.
 
     ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
     """
@@ -97,7 +97,7 @@ class Slice(Record):
 
 @dataclass(frozen=True)
 class FrontObjective(Record):
-    """An objective, with the value above which volume counts: ``learned`` if it is the worst result so far."""
+    """An objective and its reference for the hypervolume: ``learned`` if it is the worst result so far."""
 
     metric: str
     direction: Direction
@@ -107,7 +107,7 @@ class FrontObjective(Record):
 
 @dataclass(frozen=True)
 class Growth(Record):
-    """The hypervolume after a result, by the number of its observation."""
+    """The hypervolume after a result, identified by its observation number."""
 
     observation: int
     hypervolume: float
@@ -125,10 +125,10 @@ class FrontPoint(Record):
 
 @dataclass(frozen=True, repr=False)
 class Front(Record):
-    """The Pareto front by results (``observed``) and by the model, and the hypervolume over time.
+    """The Pareto front of the results (``observed``) and of the model, and the hypervolume over time.
 
-    ``hypervolume`` is that of the ``results`` so far, in the units of all objectives multiplied, and None before the
-    first one; ``history`` has an entry wherever it has grown.
+    ``hypervolume`` is that of the ``results`` so far, in the product of all objectives' units; None before the first
+    one. ``history`` has an entry for each result that increased it.
     """
 
     objectives: tuple[FrontObjective, ...]
@@ -167,8 +167,8 @@ class LatestTrial(Record):
 
 @dataclass(frozen=True)
 class Findings(Record):
-    """What was learned? ``importances`` are by objective ("" where there is one), without those that cannot be believed
-    yet; ``untried`` has, by parameter, the choices that no trial and no result has."""
+    """What was learned? ``importances`` by objective ("" if there is only one), without unreliable ones; ``untried``,
+    by parameter, the choices that occur in no trial and no result."""
 
     text: str
     importances: Mapping[str, tuple[ParameterImportance, ...]]
@@ -177,9 +177,8 @@ class Findings(Record):
 
 @dataclass(frozen=True)
 class Outlook(Record):
-    """Can one stop? ``gap`` holds with ``probability``; ``reason`` says why it is not known, and ``fewest`` from how
-    many results on it is. ``noise`` is the standard deviation between repeated results, where they are known to be
-    noisy."""
+    """Can one stop? ``gap`` holds with ``probability``. ``reason`` says why it is unknown, and ``fewest`` how many
+    results it needs. ``noise`` is the standard deviation between repeated results, if they are known to be noisy."""
 
     text: str
     gap: float | None
@@ -192,10 +191,10 @@ class Outlook(Record):
 
 @dataclass(frozen=True)
 class Check(Record):
-    """A warning: what to know before believing the model. docs/http.md says what each ``check`` means.
+    """A warning about the model. docs/http.md explains the values of ``check``.
 
-    ``observation`` is that of an outlier; ``parameter`` is the one whose range ends at the best point, and
-    ``widened`` the same with a wider range, in wire form; ``metric`` the objective, if there are several.
+    ``observation`` is the number of an outlier; ``parameter`` is the one whose range ends at the best point,
+    ``widened`` is that parameter with a wider range, in wire form; ``metric`` is the objective, if there are several.
     """
 
     check: str
@@ -208,7 +207,7 @@ class Check(Record):
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Record):
-    """A study in a few sentences, which ``print`` shows; ``sentences`` has them, with the warnings last."""
+    """A summary of a study in a few sentences, as printed; ``sentences`` returns them, with the warnings last."""
 
     results: int
     standing: str
@@ -220,7 +219,7 @@ class Assessment(Record):
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences in order. Those of warnings begin with "! "."""
+        """The sentences in order. Warnings begin with "! "."""
         told = (self.progress, self.latest, self.findings, self.outlook)
         sentences = [self.standing, *(each.text for each in told if each is not None)]
         return [*sentences, *(f"! {check.text}" for check in self.checks)]

@@ -1,4 +1,4 @@
-"""The entry point for programs that run in an event loop: as ``_client.py``, with calls that are awaited."""
+"""The entry point for asyncio programs: the methods of ``_client.py``, to be awaited."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,15 +27,15 @@ class AsyncClient:
     """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
 
     Args:
-        url: as in ``Client``; so are the others.
+        url: as in ``Client``, like the other arguments.
         token: sent as bearer token.
         timeout: seconds to wait for an answer.
-        retry_for: seconds for which a call is repeated while the server is away or busy.
+        retry_for: seconds for which a call is retried while the server is down or busy.
         outbox: the folder that keeps results while the server is down; False keeps none.
         headers: sent with each request.
-        verify: whom to trust over https.
-        proxy: address of a proxy.
-        http_client: an ``httpx.AsyncClient`` of your own, in place of ``verify`` and ``proxy``. You close it.
+        verify: how to verify https.
+        proxy: URL of a proxy.
+        http_client: your own ``httpx.AsyncClient``, in place of ``verify`` and ``proxy``. You must close it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class AsyncClient:
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
     ) -> Self:
-        """Connect to the server of a database on this machine, which is started if need be: see ``Client.local``."""
+        """Connect to the server of a local database, and start the server if it does not run: see ``Client.local``."""
         client = cls.__new__(cls)
         server = await asyncio.to_thread(LocalServer.running, database)
         client._connect(settings(server, None, timeout, retry_for, outbox))
@@ -110,7 +110,7 @@ class AsyncClient:
         await self._transport.close()
 
     async def deliver(self) -> Delivery:
-        """Send the results that were kept while the server was away: see ``Client.deliver``."""
+        """Send the results that were kept while the server was down: see ``Client.deliver``."""
         return await self._transport.deliver()
 
     @naming_settings
@@ -155,5 +155,5 @@ class AsyncClient:
         return AsyncStudy(self._transport, info.id)
 
     async def purge_study(self, deletion: int) -> None:
-        """Delete a study in the trash for good: see ``Client.purge_study``."""
+        """Permanently delete a study in the trash: see ``Client.purge_study``."""
         await self._transport.perform(client_calls.purge_study(deletion))

@@ -1,4 +1,4 @@
-"""A trial that a block of an event loop holds: its calls are awaited, and a task keeps the lease."""
+"""A trial leased by an ``async with`` block. Its calls are awaited, and a task renews the lease."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger("adabkb_client")
 
 
 class AsyncLeasedTrial(Leased):
-    """A trial to evaluate in an ``async with study.trial()`` block, which a task keeps leased."""
+    """A trial to evaluate in an ``async with study.trial()`` block. A task renews its lease."""
 
     def __init__(self, study: "AsyncStudyResource", trial: Trial) -> None:
         super().__init__(trial)
@@ -32,10 +32,10 @@ class AsyncLeasedTrial(Leased):
         return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report the value before the end, and return whether to stop: see ``Study.report``.
+        """Report an intermediate value, and return whether to stop: see ``Study.report``.
 
-        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
-        trial that is stopped is over: what the function returns then is of no consequence.
+        While the server is down, reports wait in memory, the trial continues, and the next call sends them all. After
+        the trial was stopped, the function's result is ignored.
         """
         return await self._study._deliver_reports(self, [report_of(step, value)])
 
@@ -60,7 +60,7 @@ class AsyncLeasedTrial(Leased):
         return await self._study.fail(self, printable(reason))
 
     async def release(self) -> Answer:
-        """Give the trial back unevaluated."""
+        """Release the trial without a result."""
         return await self._study.release(self)
 
     async def __aenter__(self) -> Self:
@@ -79,7 +79,7 @@ class AsyncLeasedTrial(Leased):
         await asyncio.wait([self._keeper])
 
     async def _keep(self) -> None:
-        """Renew the lease until the block ends, or another worker has the trial."""
+        """Renew the lease until the block ends, or until another worker holds the trial."""
         lease = self.trial.lease_seconds
         pause = RENEW_AT * lease
         while True:

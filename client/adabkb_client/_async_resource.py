@@ -1,4 +1,4 @@
-"""The awaitable calls of a study; ``_async_study.py`` has the methods that are built on them."""
+"""The awaitable calls of a study; the methods in ``_async_study.py`` use them."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
@@ -19,7 +19,8 @@ def awaited(
     *,
     has_files: bool = False,
 ) -> Callable[Concatenate["AsyncStudyResource", P], Coroutine[Any, Any, T]]:
-    """Make a method of a procedure, with its arguments and its docstring; one that reads files does so in threads."""
+    """Turn a procedure into an async method with its arguments and its docstring. If it reads files, it runs in
+    threads."""
 
     async def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
         perform = self._transport.perform_in_threads if has_files else self._transport.perform
@@ -32,7 +33,7 @@ def awaited(
 def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
 ) -> Callable[Concatenate["AsyncStudyResource", P], AsyncItems[T]]:
-    """Make a method of a list, the items of which are read when they are needed."""
+    """Turn a listing into a method that returns a lazy list."""
 
     def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncItems[T]:
         return AsyncItems(self._transport, listing(self._calls, *args, **kwargs), as_it_is)
@@ -42,7 +43,7 @@ def listed(
 
 
 class AsyncStudyResource:
-    """The calls of one study, to be awaited."""
+    """The awaitable calls of one study."""
 
     def __init__(self, transport: AsyncTransport, study_id: str) -> None:
         self.id = study_id
@@ -64,7 +65,7 @@ class AsyncStudyResource:
         Args:
             timeout: seconds to wait for an answer. For each argument, None keeps the current value.
             retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent beside those of the client.
+            headers: sent in addition to those of the client.
         """
         changed = copy(self)
         changed._transport = self._transport.with_options(timeout, retry_for, headers)

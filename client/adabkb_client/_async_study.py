@@ -1,4 +1,4 @@
-"""A study whose calls are awaited, and methods built on them that evaluate it."""
+"""A study with awaitable calls, and methods that use them to evaluate it."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AsyncStudy(AsyncStudyResource):
-    """A study on the server, as ``Study``, for programs that run in an event loop."""
+    """A study on the server, like ``Study``, for asyncio programs."""
 
     @asynccontextmanager
     async def trial(
@@ -37,13 +37,12 @@ class AsyncStudy(AsyncStudyResource):
     ) -> AsyncIterator[AsyncLeasedTrial]:
         """Lease a trial for the block, and renew the lease until the block ends.
 
-        An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
-        program (ImportError, NameError, SyntaxError, a result that is not one of the study) give it back. The exception
-        propagates in each case.
+        An exception fails the trial with its text. Cancellation, KeyboardInterrupt, SystemExit and programming errors
+        (ImportError, NameError, SyntaxError, an invalid result) release it. The exception always propagates.
 
         Args:
-            lease_seconds: how long the trial stays with this process after a sign of life. A task gives these signs;
-                code that blocks the event loop for longer than that needs a longer lease.
+            lease_seconds: how long the trial stays with this process after the last heartbeat. A task sends heartbeats;
+                code that blocks the event loop for longer needs a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
             wait: as in ``suggest``.
@@ -62,7 +61,7 @@ class AsyncStudy(AsyncStudyResource):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> AsyncLeasedTrial:
-        """Lease a trial for an ``async with`` block of your own: see ``trial``, built on it, and ``suggest``."""
+        """Lease a trial for your own ``async with`` block, see ``suggest``; ``trial`` uses it."""
         trial = await self.suggest(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
         return AsyncLeasedTrial(self, trial)
 
@@ -84,30 +83,30 @@ class AsyncStudy(AsyncStudyResource):
     ) -> RunReport:
         """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
 
-        If the run is cancelled (Ctrl-C and SIGTERM do so), its evaluations are, and their trials are given back.
+        If the run is cancelled, as by Ctrl-C and SIGTERM, its evaluations are cancelled and their trials released.
 
         Args:
-            function: an async function, called with the parameters by name by ``workers`` tasks at once; returns the
-                value or a dict. An exception fails the trial and is logged, unless it is a mistake of the program. A
-                function that is cancelled while the run is not fails its trial too.
-            n_trials: as in ``Study.run``; so are the others, except for these two.
-            timeout: seconds after which this run takes no further trial.
-            workers: number of tasks that evaluate.
-            callbacks: they may be async functions.
+            function: an async function, called with the parameters by name, by ``workers`` tasks in parallel; returns
+                the value or a dict. An exception fails the trial and is logged, unless it is a programming error. A
+                function that is cancelled while the run is not also fails its trial.
+            n_trials: as in ``Study.run``, like the other arguments, except for ``function`` and ``callbacks``.
+            timeout: seconds after which this run starts no further trial.
+            workers: the number of tasks that evaluate.
+            callbacks: functions, which may be async.
             catch: exceptions that fail the trial and never stop the run.
             pass_trial: call ``function(trial)`` with the leased trial, whose methods are to be awaited.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.
-            fixed: take only trials with these values of parameters.
+            fixed: evaluate only trials with these values of parameters.
             context: as in ``Study.run``.
 
         Returns:
             What this run did, why it ended, and the recommendation.
 
         Raises:
-            TypeError: the function does not take the study's parameters (or the trial), is not async, or returned
-                something that is no number.
+            TypeError: the function does not accept the study's parameters (or the trial), is not async, or returned an
+                invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
         how = (n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed)
@@ -136,5 +135,5 @@ class AsyncStudy(AsyncStudyResource):
 
     async def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
-        trials = await self.trials()  # before the results, so that each of these has its trial
+        trials = await self.trials()  # before the results, so that each of them has its trial
         return frame.of_study(await self.info(), trials, await self.observations())

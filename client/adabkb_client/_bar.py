@@ -7,8 +7,8 @@ if TYPE_CHECKING:
 
 
 def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]":
-    """Return a bar, to be closed."""
-    # To import tqdm takes as long as a tenth of the client, and tqdm.auto looks for what notebooks need.
+    """Return a progress bar; the caller closes it."""
+    # Importing tqdm takes a tenth of the import time of the client, and tqdm.auto imports what notebooks need.
     if not visible:
         from tqdm.std import tqdm as plain  # noqa: PLC0415
 
@@ -16,6 +16,6 @@ def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]
     from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415
     from tqdm.auto import tqdm as fitting  # noqa: PLC0415
 
-    # tqdm takes a notebook for a file, and would show nothing there.
+    # In a notebook, tqdm would take the output for a file and show nothing.
     hidden = False if fitting is not tqdm_asyncio else None
     return fitting(total=total, unit=unit, desc=name, disable=hidden)

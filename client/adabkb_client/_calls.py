@@ -1,7 +1,7 @@
-"""Calls of the API as values, and procedures that consist of them. None of this knows how a call is sent.
+"""Calls of the API as values, and procedures that consist of calls. Sending them is up to a transport.
 
-A procedure (``Steps``) is a generator: it yields a call, is sent the answer or has the error thrown at it, and returns
-its result at the end. A transport performs it, whether it blocks or awaits, so each procedure is written once.
+A procedure (``Steps``) is a generator. It yields a call, receives the answer or the error, and finally returns its
+result. A transport performs it, either blocking or async, so each procedure is written only once.
 """
 
 import inspect
@@ -21,12 +21,12 @@ Json = Any
 """A value that ``json.loads`` returns."""
 
 Param = str | int | float | list[str] | None
-"""A parameter of a query; None is none."""
+"""A query parameter; None for none."""
 
 PAGE = 500
-"""Items of a page."""
+"""The number of items per page."""
 BATCH = 1000
-"""The most items that the server accepts in one batch."""
+"""The maximum number of items that the server accepts in one batch."""
 
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -34,13 +34,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Call:
-    """A request, however often it is sent: its key is made once. Without one, the request itself may be repeated.
+    """A request with its idempotency key, which stays the same however often it is sent. Without a key it is
+    idempotent.
 
     ``content`` is sent in place of a body, as a file of ``media_type``.
 
-    A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
-    some of these. ``retry_for`` limits the seconds of further attempts, beside the client's own limit. For ``wait``
-    seconds the server may wait before it answers that there is nothing.
+    A call that ``tells_result`` is kept on disk while the server is down; some of these calls know
+    ``trial_created_at``. ``retry_for`` limits the seconds of retries, in addition to the client's own limit. ``wait``
+    is the number of seconds that the server may wait before it answers that there is nothing.
     """
 
     method: str
@@ -64,7 +65,7 @@ Steps = Generator[Call, Any, T]
 
 @dataclass(frozen=True)
 class Listing(Generic[T]):
-    """A list that the server gives page by page."""
+    """A list that the server returns in pages."""
 
     path: str
     decode: Callable[[Json], T]
@@ -75,12 +76,13 @@ class Listing(Generic[T]):
         return Call("GET", self.path, params={**self.params, "limit": PAGE, "cursor": cursor})
 
     def first(self, count: int) -> Steps[list[T]]:
-        """Read the first items, so many at most, if the server answers at once."""
+        """Read up to ``count`` items from the beginning, if the server answers at once."""
         call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
         return [self.decode(item) for item in (yield call)["items"]]
 
     def page_after(self, cursor: str | None) -> Steps[tuple[list[T], str | None]]:
-        """Read the page at a cursor, and the cursor of the next one; None for the first page, and after the last."""
+        """Read the page at a cursor (None for the first page), and the cursor of the next page (None after the
+        last)."""
         page = yield self.page(cursor)
         return [self.decode(item) for item in page["items"]], page["next_cursor"]
 
@@ -99,8 +101,8 @@ def study_path(study_id: str) -> str:
     """Return a study's path under the API's root.
 
     Raises:
-        TypeError: the id is no text.
-        ValueError: it is empty or has a slash, so the address would be that of something else.
+        TypeError: the id is not a text.
+        ValueError: the id is empty or has a slash, so the URL would have another meaning.
     """
     if not isinstance(study_id, str):
         raise TypeError(f"the id of a study must be a text such as 'svm', not {shown(study_id)}")
@@ -112,7 +114,7 @@ def study_path(study_id: str) -> str:
 def batch(
     study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
 ) -> Steps[list[BatchItem]]:
-    """Report up to ``BATCH`` results in wire form by one call, which is made once under a key that is given."""
+    """Report up to ``BATCH`` results in wire form in one call, with exactly one effect if a key is given."""
     body = {"items": [dict(item) for item in items], "dry_run": dry_run}
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
@@ -120,7 +122,7 @@ def batch(
 
 
 def documented(method: Callable[..., Any], build: Callable[..., Any], returns: Any = None) -> None:
-    """Give a method that performs a procedure, or reads a list, its arguments, its docstring and what it returns."""
+    """Give a method the arguments, the docstring and the return type of the procedure or listing that it performs."""
     update_wrapper(method, build)
     signature = inspect.signature(build)
     result = get_args(signature.return_annotation)[-1]
@@ -129,7 +131,7 @@ def documented(method: Callable[..., Any], build: Callable[..., Any], returns: A
 
 
 def naming_settings(method: Method) -> Method:
-    """Let the signature of a method have each of its ``**settings: Unpack[...]``: notebooks complete them by it."""
+    """Expand ``**settings: Unpack[...]`` in the signature of a method, so that notebooks can complete the settings."""
     signature, parameters = inspect.signature(method), list[inspect.Parameter]()
     for each in signature.parameters.values():
         if get_origin(each.annotation) is not Unpack:

@@ -1,8 +1,8 @@
-"""Catalogues: parameters whose values are the rows of a table, such as molecules that can be bought.
+"""Catalogues: parameters whose values are the rows of a table, such as available molecules.
 
-``Catalogue.from_csv("molecules.csv", name="molecule", descriptors=["logp", "mw"])`` takes the names of the rows from
-the column "molecule", and the numbers that describe them from two others. A trial has the name of a row, and
-``catalogue.row(name)`` gives the whole row of the file.
+``Catalogue.from_csv("molecules.csv", name="molecule", descriptors=["logp", "mw"])`` reads the names of the rows from
+the column "molecule", and the numbers that describe them from two other columns. A trial contains the name of a row,
+and ``catalogue.row(name)`` returns the whole row of the file.
 """
 
 import csv
@@ -19,25 +19,25 @@ from adabkb_client._importing import sources
 from adabkb_client._plain import plain
 
 MOST_TEXTS = 50
-"""Different texts of a column that may describe rows."""
+"""The maximum number of different texts in a column that describes rows."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """One of some rows, by its name. ``descriptors`` has numbers that describe the rows, by name: one for each row.
+    """A parameter whose values are names of rows. ``descriptors`` describe the rows: by name, one number for each row.
 
-    Rows that are alike in them are expected to give similar results. No point is suggested twice, unless results are
+    Rows with similar descriptors are expected to give similar results. No point is suggested twice, unless results are
     declared to be noisy. ``Study.change_catalogue`` adds, withdraws and restores rows.
 
     Raises:
-        TypeError: the rows are not listed, or the descriptors are no lists of numbers by name.
-        ValueError: a row comes twice, or a descriptor has another number of values than there are rows.
+        TypeError: the rows are not a list, or the descriptors are not lists of numbers by name.
+        ValueError: a row occurs twice, or the number of values of a descriptor differs from the number of rows.
     """
 
     rows: Sequence[str]
     descriptors: Mapping[str, Iterable[float]]
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, compare=False)
-    """By row, all of it in the table that it comes from."""
+    """Row -> all its cells in the original table."""
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
     context: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class Catalogue:
             raise ValueError("a catalogue needs a row at least")
         if len(set(rows)) < len(rows):
             twice = next(row for number, row in enumerate(rows) if row in rows[:number])
-            raise ValueError(f"the row {twice!r} comes twice; give each row once")
+            raise ValueError(f"the row {twice!r} occurs twice; give each row once")
         found = {name: tuple(plain(number) for number in numbers) for name, numbers in self.descriptors.items()}
         for name, numbers in found.items():
             if len(numbers) != len(rows):
@@ -73,17 +73,17 @@ class Catalogue:
         descriptors: Sequence[str] | None = None,
         label: str | None = None,
     ) -> Self:
-        """Rows of a table in a CSV or Excel file, with a line of names first.
+        """Read the rows of a table from a CSV or Excel file with a header.
 
         Args:
             path: the file, in UTF-8; cells are separated by commas, semicolons or tabs.
             name: the column that names the rows; the first one by default.
-            descriptors: the columns that describe the rows; by default all other columns of numbers. One of texts, if
-                it is named here, becomes a column of 0 and 1 for each of its texts.
-            label: what people read in place of the parameter's name.
+            descriptors: the columns that describe the rows; by default all other columns of numbers. A column of texts
+                that is named here becomes one column of 0 and 1 for each text.
+            label: shown in place of the parameter's name.
 
         Raises:
-            ValueError: the table is not of this form; the message has the line and the column.
+            ValueError: the table does not have this form; the message gives the line and the column.
             OSError: the file cannot be read.
         """
         return cls._of(sources.read(os.fspath(path)), name, descriptors, label)
@@ -97,23 +97,23 @@ class Catalogue:
         descriptors: Sequence[str] | None = None,
         label: str | None = None,
     ) -> Self:
-        """Rows of a pandas DataFrame, as ``from_csv`` takes those of a file.
+        """Read the rows of a pandas DataFrame, see ``from_csv``.
 
         Raises:
-            ValueError: the frame is not of this form; the message has the row and the column.
+            ValueError: the frame does not have this form; the message gives the row and the column.
         """
         return cls._of(sources.read(frame), name, descriptors, label)
 
     def row(self, name: str) -> Mapping[str, Any]:
-        """Return a row of the table that the catalogue comes from: all its cells, by column.
+        """Return all cells of a row of the original table, by column.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: the row does not exist.
         """
         return self.cells[name]
 
     def to_csv(self) -> str:
-        """Return the table as the server takes it: names, then numbers."""
+        """Return the table in the form that the server accepts: names, then numbers."""
         text = StringIO()
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(["name", *self.descriptors])
@@ -146,7 +146,7 @@ class Catalogue:
             if not found:
                 raise ValueError(f"{where}, column {named!r} has no name; write one, or delete the row")
             if found in cells:
-                raise ValueError(f"{where}: the row {found!r} comes twice; delete one of the two")
+                raise ValueError(f"{where}: the row {found!r} occurs twice; delete one of the two")
             cells[found] = row.cells
         columns = [each for each in names if each != named] if descriptors is None else list(descriptors)
         numbers: dict[str, list[float]] = {}
@@ -161,7 +161,8 @@ class Catalogue:
 
 
 def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, list[float]]:
-    """The numbers of a column by its name; of one of texts, if it is asked for, a column of 0 and 1 for each text."""
+    """Return the numbers of a column by its name; a requested column of texts becomes one column of 0 and 1 per
+    text."""
     cells = [row.cells.get(column) for row in table.rows]
     found = [_number(cell) for cell in cells]
     if all(number is not None for number in found):
@@ -183,7 +184,7 @@ def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, 
 
 
 def _number(cell: object) -> float | None:
-    """The number in a cell; None if it is none that is finite."""
+    """Return the number in a cell; None if it is not a finite number."""
     try:
         number = float(str(cell).strip().replace(",", "."))
     except ValueError:
@@ -192,14 +193,14 @@ def _number(cell: object) -> float | None:
 
 
 def read_choices(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, list[float]]]:
-    """Return the choices, which the first column of a table has, and the numbers of each other column by its name.
+    """Return the choices in the first column of a table, and the numbers of each other column by its name.
 
-    The table is a CSV file in UTF-8, or an Excel file, with a line of names first. Cells of a CSV file are separated by
-    commas, semicolons or tabs; a number may have a decimal comma where cells are not separated by commas.
+    The table is a CSV file in UTF-8, or an Excel file, with a header. Cells of a CSV file are separated by commas,
+    semicolons or tabs; numbers may have decimal commas if cells are not separated by commas.
 
     Raises:
-        ValueError: the table has no descriptor, a choice twice, an empty cell or one that is no finite number; the
-            message has the line and the column.
+        ValueError: the table has no descriptor, a duplicate choice, or a cell that is empty or not a finite number; the
+            message gives the line and the column.
         OSError: the file cannot be read.
     """
     table = sources.read(os.fspath(path))
@@ -216,7 +217,7 @@ def read_choices(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, lis
         if not found:
             raise ValueError(f"{where}, column {choice!r} has no choice; write one, or delete the line")
         if found in choices:
-            raise ValueError(f"{where}: the choice {found!r} comes twice; delete one of the two lines")
+            raise ValueError(f"{where}: the choice {found!r} occurs twice; delete one of the two lines")
         choices.append(found)
         for name in names:
             number = _number(row.cells.get(name))

@@ -66,7 +66,7 @@ def _body(
 
 
 def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
-    """Open a study whose settings differ, if nothing else does."""
+    """Open a study whose changeable settings differ, if nothing else does."""
     now = yield from study.info()
     given = {name: body[name] for name in StudyChanges.__annotations__ if name in body}
     changes = {name: value for name, value in given.items() if value != getattr(now, name)}

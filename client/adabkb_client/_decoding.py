@@ -1,6 +1,6 @@
-"""Records from the JSON of the server's answers.
+"""Build records from the JSON of the server's answers.
 
-Fields that this version does not know are ignored, so a newer server does not break an older client.
+Fields unknown to this version are ignored, so a newer server does not break an older client.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,20 +17,20 @@ T = TypeVar("T")
 
 
 def decode(kind: type[T], document: Any, **path: str) -> T:
-    """Build a record from JSON; ``path`` has the fields that are known from the path of the request.
+    """Build a record from JSON; ``path`` gives fields that are known from the path of the request.
 
     Raises:
-        UnexpectedAnswer: a field is missing, or is not what it should be.
+        UnexpectedAnswer: a field is missing or invalid.
     """
     try:
         record = _decode(kind, document, path)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnexpectedAnswer(f"the answer is no {kind.__name__}: {error!r}") from error
+        raise UnexpectedAnswer(f"the answer is not a valid {kind.__name__}: {error!r}") from error
     return record  # type: ignore[no-any-return]
 
 
 def decode_batch_item(document: Mapping[str, Any], **path: str) -> BatchItem:
-    """Build one item of a batch's answer: the wire mixes answers and problems."""
+    """Build one item of a batch's answer, which is either an answer or a problem."""
     status = document["status"]
     if status < 400:
         return BatchItem(status, decode(Answer, document, **path), None)
@@ -59,12 +59,12 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
 
 
 def _has_records(kind: Any) -> bool:
-    """Whether a type is a record, or a tuple of records."""
+    """Return whether a type is a record, or a tuple of records."""
     return is_dataclass(kind) or (get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]))
 
 
 def _choice(value: Any) -> Any:
-    """Return a parameter's value; one that consists of several is a tuple, as in the search space."""
+    """Return a parameter's value; lists become tuples, as in the search space."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -1,4 +1,4 @@
-"""A study whose space is learned from the objective."""
+"""A study whose space is defined by running the objective."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,7 +13,8 @@ from adabkb_client.errors import Conflict, NotFound
 
 
 class DefinedByRun(Study):
-    """A study that its first ``optimize`` creates, from ``Client.define_by_run``; then it is a study as any other.
+    """A study from ``Client.define_by_run``, which the first ``optimize`` creates; afterwards it is like any other
+    study.
 
     Before that, all other methods raise NotFound.
     """
@@ -25,9 +26,10 @@ class DefinedByRun(Study):
         self._definition = {"direction": direction, **settings}
 
     def optimize(self, objective: Objective, **options: Any) -> RunReport:
-        """Create the study, if there is none yet, and evaluate trials: see ``Study.optimize``.
+        """Create the study, if it does not exist, and evaluate trials: see ``Study.optimize``.
 
-        To find the first parameter, the objective is called once more, until it asks for that.
+        To find the first parameter, the objective is called once before, and interrupted when it requests the
+        parameter.
 
         Raises:
             Conflict: the study exists with another definition.

@@ -1,4 +1,4 @@
-"""A list on the server as a program gets it: a sequence that is read page by page, and shown by consoles."""
+"""Lists on the server, as sequences that are read page by page, and displayed by consoles and notebooks."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Make = Callable[[Any], T]
-"""Makes the item of a record."""
+"""Converts a record to an item."""
 
 SHOWN = 10
-"""Items of a list that a console shows."""
+"""The number of items that a console shows."""
 
 
 class Items(Sequence[T], Generic[T]):
-    """A list on the server. Pages are read when they are needed, each once.
+    """A list on the server. Each page is read once, when it is needed.
 
-    ``items[0]``, ``items[:5]`` and a loop read pages as far as they go; ``len(items)`` and ``items[-1]`` read all. What
-    is stored on the server after a page was read is not in it: get the list again. One that an ``AsyncItems`` has
-    returned is read already.
+    ``items[0]``, ``items[:5]`` and loops read only the pages they need; ``len(items)`` and ``items[-1]`` read all.
+    Items stored on the server after a page was read are missing from it: get the list again. If an ``AsyncItems`` has
+    returned the list, it is already read.
 
-    A console and a notebook show the first items, which are read anew for that.
+    A console and a notebook show the first items, which are read again for this.
     """
 
     def __init__(self, listing: Listing[Any], make: Make[T], read_by: "Transport | list[Any]") -> None:
@@ -86,7 +86,7 @@ class Items(Sequence[T], Generic[T]):
         return self._transport.perform(self._listing.first(count))
 
     def _has(self, place: int | None) -> bool:
-        """Whether there is an item at a place, which is read if need be; with None, all are read."""
+        """Return whether an item exists at a position, and read pages until it is known; with None, read all."""
         while self._transport is not None and self._has_more and (place is None or place >= len(self._read)):
             records, cursor = self._transport.perform(self._listing.page_after(self._cursor))
             self._records += records
@@ -98,8 +98,8 @@ class Items(Sequence[T], Generic[T]):
 class AsyncItems(Generic[T]):
     """A list on the server, for an event loop.
 
-    ``async for`` reads page after page. ``await study.trials()`` reads all, and returns ``Items``, which have a length,
-    slices and ``to_frame()``. ``await study.trials()[:5]`` reads pages as far as they are needed.
+    ``async for`` reads page after page. ``await study.trials()`` reads all items, and returns ``Items``, which have a
+    length, slices and ``to_frame()``. ``await study.trials()[:5]`` reads only the pages it needs.
     """
 
     def __init__(self, transport: "AsyncTransport", listing: Listing[Any], make: Make[T]) -> None:
@@ -141,12 +141,12 @@ class AsyncItems(Generic[T]):
 
 
 def as_it_is(record: T) -> T:
-    """Return a record itself, where that is the item."""
+    """Return a record unchanged, for lists whose items are records."""
     return record
 
 
 def _last_needed(place: int | slice) -> int | None:
-    """The place of the last item to read for an index or a slice; None if that depends on how many there are."""
+    """Return the position of the last item that an index or a slice needs; None if that depends on the length."""
     first, last = (place.start or 0, place.stop) if isinstance(place, slice) else (place, place)
     if last is None or first < 0 or last < 0:
         return None

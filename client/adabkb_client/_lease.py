@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("adabkb_client")
 
 KEEPER_PATIENCE = 2.0
-"""Seconds that the end of a block waits for a renewal that is in progress."""
+"""Seconds for which the end of a block waits for a renewal in progress."""
 
 
 class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
-    Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text.
-    KeyboardInterrupt, SystemExit and a mistake of the program (``MISTAKES``, or a result that is not one of the study)
-    give it back. Either way the exception propagates. If only the delivery of the result failed, the trial is not
-    failed: its lease expires, and the server hands it out again.
+    Its lease is renewed in between. If an exception ends the block, it fails the trial with its text.
+    KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release it. The exception
+    always propagates. If only the delivery of the result failed, the trial does not fail: its lease expires, and the
+    server issues it again.
 
-    It can be pickled; the copy renews no lease unless it is started too.
+    It can be pickled; the copy does not renew the lease unless it is started, too.
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
@@ -51,10 +51,10 @@ class LeasedTrial(Leased):
         return answer
 
     def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report the value before the end, and return whether to stop: see ``Study.report``.
+        """Report an intermediate value, and return whether to stop: see ``Study.report``.
 
-        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
-        trial that is stopped is over: what the function returns then is of no consequence.
+        While the server is down, reports wait in memory, the trial continues, and the next call sends them all. After
+        the trial was stopped, the function's result is ignored.
         """
         return self._study._deliver_reports(self, [report_of(step, value)])
 
@@ -79,7 +79,7 @@ class LeasedTrial(Leased):
         return self._study.fail(self, printable(reason))
 
     def release(self) -> Answer:
-        """Give the trial back unevaluated."""
+        """Release the trial without a result."""
         return self._study.release(self)
 
     def start(self) -> Self:
@@ -93,9 +93,9 @@ class LeasedTrial(Leased):
         """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
 
         Args:
-            error: what ended the evaluation: an exception fails the trial with its text; KeyboardInterrupt,
-                SystemExit and mistakes of the program give it back. Without one, the trial fails, as no result came.
-                A second call does nothing.
+            error: the exception that ended the evaluation. It fails the trial with its text, except that
+                KeyboardInterrupt, SystemExit and programming errors release it. Without an exception, the trial fails
+                for lack of a result. A second call does nothing.
         """
         if self._over.is_set():
             return
@@ -106,7 +106,7 @@ class LeasedTrial(Leased):
             # The block's own exception matters more than this one.
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
         if self._keeper is not None:
-            # Do not wait longer: a renewal that is being repeated no longer matters.
+            # Do not wait longer, since a renewal that is being retried no longer matters.
             self._keeper.join(KEEPER_PATIENCE)
 
     def __enter__(self) -> Self:
@@ -118,7 +118,7 @@ class LeasedTrial(Leased):
         self.close(error)
 
     def _keep(self) -> None:
-        """Renew the lease until the block ends, or another worker has the trial."""
+        """Renew the lease until the block ends, or until another worker holds the trial."""
         lease = self.trial.lease_seconds
         pause = RENEW_AT * lease
         while not self._over.wait(pause):
@@ -135,9 +135,9 @@ class LeasedTrial(Leased):
 
 @contextmanager
 def exit_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM raise SystemExit inside the block, so that leases are given back before the process ends.
+    """Make SIGTERM raise SystemExit inside the block, so that leases are released before the process ends.
 
-    This works in the main thread only, and only if the program has no handler of its own for SIGTERM.
+    This works only in the main thread, and only if the program has no handler for SIGTERM.
     """
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

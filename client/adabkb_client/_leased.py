@@ -1,4 +1,4 @@
-"""A leased trial, whether its lease is kept by a thread or by a task."""
+"""A leased trial, whose lease is renewed by a thread or by a task."""
 
 import os
 import socket
@@ -9,41 +9,41 @@ from adabkb_client._models import Answer, Trial
 from adabkb_client.errors import Invalid
 
 LEASE_SECONDS = 120.0
-"""Length of a lease that is renewed: if its process is killed, the trial is issued again soon."""
+"""Length of a lease that is renewed, short enough that the trial of a killed process is issued again soon."""
 RENEW_AT = 1 / 3
-"""Share of a lease after which it is renewed, so that there is time for further attempts."""
+"""Share of a lease after which it is renewed, which leaves time for retries."""
 RENEW_AGAIN = 0.05
-"""Share of a lease between further attempts when a renewal has failed."""
+"""Share of a lease between retries of a renewal."""
 REASON_LENGTH = 1000
 MISTAKES = (ImportError, NameError, SyntaxError)
-"""Errors that the program has, wherever it evaluates. The trial is given back, not failed."""
+"""Programming errors, whatever the point. They release the trial instead of failing it."""
 MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
-"""Errors that the program has if they come before its first success. Later they may be of a single point, and fail its
-trial. A ``WrongResult`` is a TypeError."""
+"""Errors that count as programming errors before the program's first success. Later they may be specific to one point,
+and fail its trial. A ``WrongResult`` is a TypeError."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
-"""The beginnings of names of methods of Optuna's trials."""
+"""Beginnings of the names of methods of Optuna's trials."""
 
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
 
 
 class Leased:
-    """A trial that this process holds, and its outcome once it was reported."""
+    """A trial leased by this process, with its outcome once reported."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.outcome: Answer | None = None
-        """The server's response to the result, the failure or the release, once one of them was reported; or to the
-        report after which the trial is stopped."""
+        """The server's answer to the result, the failure or the release, once reported; or to the report that stopped
+        the trial."""
         self.unsent: list[Mapping[str, Any]] = []
-        """Reports in wire form that wait for the server."""
+        """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Raise an error that explains the remedy to a program written for Optuna's trials.
+        """Raise an error with a remedy for programs that use Optuna's trials.
 
         Raises:
-            AttributeError: always, as there is no such attribute.
+            AttributeError: always, since the attribute does not exist.
         """
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.startswith(OPTUNAS):
@@ -52,11 +52,11 @@ class Leased:
 
     @property
     def settled(self) -> bool:
-        """Whether the outcome was reported."""
+        """Whether an outcome was reported."""
         return self.outcome is not None
 
     def should_stop(self) -> bool:
-        """Whether the answer to the last report was to stop. Then the trial is over, and needs no result."""
+        """Whether the server has stopped the trial, which then needs no result."""
         return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
 
     @property
@@ -66,12 +66,12 @@ class Leased:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Where to evaluate the objective."""
+        """The parameters at which to evaluate the objective."""
         return dict(self.trial.parameters)
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Its attributes, as they were when it was issued or last set here."""
+        """The attributes of the trial, as of its issue or the last change by this object."""
         return dict(self._attributes)
 
     def _set_here(self, answer: Answer) -> None:
@@ -80,16 +80,16 @@ class Leased:
 
 
 def this_worker() -> str:
-    """Return the name by which the server knows this process, unless it gives another one: host and process."""
+    """Return the default name of this process as a worker: host and process."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
-    """Whether an error of a function is a mistake of the program, which costs no trial.
+    """Return whether an error of a function is a programming error, which does not fail its trial.
 
     Args:
-        error: what the function raised, or what is wrong with its result.
-        has_succeeded: whether the run has got a result of the function before.
+        error: the exception of the function, or the error in its result.
+        has_succeeded: whether the function has returned a result in this run before.
     """
     return isinstance(error, MISTAKES) or (not has_succeeded and isinstance(error, MISTAKES_AT_FIRST))
 
@@ -103,7 +103,7 @@ def for_optuna() -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """Return the reason of a trial that an exception fails."""
+    """Return the failure reason for an exception."""
     return printable(f"{type(error).__name__}: {error}")
 
 
@@ -113,7 +113,7 @@ def printable(reason: str) -> str:
 
 
 def stop_seconds() -> float:
-    """Return the seconds for which it gives trials back, and waits for its programs: ``ADABKB_STOP_SECONDS``, or 5.
+    """Return the seconds for releasing trials and ending programs at a stop: ``ADABKB_STOP_SECONDS``, or 5.
 
     Raises:
         ValueError: the variable is not a positive number.

@@ -32,7 +32,7 @@ class CurveSummary(Record):
 
 @dataclass(frozen=True)
 class ExpectedValue(Record):
-    """The value that a stopped trial was to be expected to have at its last step."""
+    """The expected value of a stopped trial at its last step."""
 
     value: float
     std_error: float
@@ -40,7 +40,7 @@ class ExpectedValue(Record):
 
 @dataclass(frozen=True)
 class CurvePoint(Record):
-    """A value that an attempt of a trial has reported before its end."""
+    """An intermediate value of a trial's attempt."""
 
     step: int
     value: float
@@ -68,10 +68,11 @@ class MetricPrediction(Record):
 
 @dataclass(frozen=True)
 class Prediction(Record):
-    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds.
+    """Posterior mean and standard deviation of the objective at a point, with confidence bounds.
 
-    In a study with metrics, ``metrics`` has the same of each; ``feasible_probability`` is of keeping all constraints.
-    Several objectives are among the metrics, and the numbers of its own are None.
+    In a study with metrics, ``metrics`` has the predictions of each, and ``feasible_probability`` is the probability
+    that all outcome constraints are satisfied. Several objectives are among the metrics; then the other numbers are
+    None.
     """
 
     mean: float | None = None
@@ -84,13 +85,13 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate; one unit of the study's budget.
+    """A point to evaluate, which counts toward the study's budget.
 
-    ``value`` is None until it is completed, and so is ``metrics``, which only studies with metrics have.
-    ``attributes`` are the user's own, by name. ``phase`` says what a suggestion is for: "start", "search", "polish"
-    (the best point), "explore" or "restart" (elsewhere), "repeat" (a doubted result) or "sample" (a baseline).
-    ``expected`` is what the model predicted at the point when it chose it. Both are None if the model did not choose
-    it. ``curve`` sums up what it has reported before its end; ``estimate`` is of a stopped trial.
+    ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
+    ``attributes`` are set by users. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (the best
+    point), "explore" or "restart" (elsewhere), "repeat" (a doubted result) or "sample" (a baseline). ``expected`` is
+    the model's prediction when it chose the point. Both are None if the model did not choose the point. ``curve``
+    summarizes the intermediate values; ``estimate`` is the expected final value of a stopped trial.
     """
 
     study_id: str
@@ -118,10 +119,10 @@ class Trial(Record):
 
 @dataclass(frozen=True, repr=False)
 class Observation(Record):
-    """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
+    """A result with its sequence number; ``trial`` is None for a point that was not suggested.
 
-    ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
-    Several objectives are among the metrics, and ``value`` is None.
+    ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
+    Several objectives are among the metrics; then ``value`` is None.
     """
 
     seq: int
@@ -138,13 +139,13 @@ class Observation(Record):
 
     @property
     def counts(self) -> bool:
-        """Whether it is neither excluded nor outside of the space."""
+        """Whether it is neither excluded nor outside the space."""
         return not (self.excluded or self.outside)
 
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """How many trials there are in each state, and how many observations."""
+    """The numbers of trials by state, and of observations."""
 
     trials: int
     active: int
@@ -159,10 +160,10 @@ class Counts(Record):
 
 @dataclass(frozen=True, repr=False)
 class Best(Record):
-    """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
+    """The best result, with its parameters and trial; with several objectives there is none, see ``Study.front``.
 
-    In a study with metrics, ``feasible`` says whether it satisfies all outcome constraints. While none does, this is
-    the one that violates them least, and ``violations`` says by how much.
+    In a study with outcome constraints, ``feasible`` says whether the result satisfies all of them. While none does,
+    this is the result that violates them least, and ``violations`` says by how much.
     """
 
     parameters: Parameters
@@ -177,8 +178,8 @@ class Best(Record):
 class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
-    Further trials will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model,
-    no point is better than the recommended one by more. It is None as long as that is not known.
+    Further trials will probably gain less than ``gap``, in the objective's units: with 90% probability, according to
+    the model, no point is better than the recommended one by more than this. It is None while unknown.
     """
 
     id: str
@@ -194,8 +195,8 @@ class StudySummary(Record):
 class StudyInfo(StudySummary):
     """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form.
 
-    ``space_version`` grows by one with each edit of the space; ``defaults`` are the values of points from before a
-    parameter was added.
+    ``space_version`` increases by one with each edit of the space; ``defaults`` are the values of added parameters in
+    points from before the edit.
 
     It has a ``direction`` or several ``objectives``.
     """
@@ -241,7 +242,7 @@ class StudyInfo(StudySummary):
 
 @dataclass(frozen=True, repr=False)
 class Answer(Record):
-    """The answer to a change: the trial or the observation that it concerned, and the state of the study."""
+    """The answer to a change: the trial or the observation, and the state of the study."""
 
     study: StudySummary
     trial: Trial | None = None
@@ -250,7 +251,7 @@ class Answer(Record):
 
 @dataclass(frozen=True)
 class Reported(Record):
-    """The answer to a report: whether the trial is stopped, and then why, by which rule."""
+    """The answer to a report: whether the trial is stopped and, if so, why and by which rule."""
 
     stop: bool
     reason: str | None
@@ -280,9 +281,9 @@ class BatchItem(Record):
 
 @dataclass(frozen=True)
 class Change(Record):
-    """A parameter whose value is not that of the study's baseline.
+    """A parameter whose value differs from the study's baseline.
 
-    ``gain`` is the loss that the model expects if only this value is set back, in the objective's units.
+    ``gain`` is the loss that the model expects if only this value is reset, in the objective's units.
     """
 
     parameter: str
@@ -293,8 +294,8 @@ class Change(Record):
 
 @dataclass(frozen=True)
 class Estimate(Record):
-    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` has
-    what a recommended point changes from the baseline; None if the study has none."""
+    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` are
+    the differences of a recommended point from the baseline; None without one."""
 
     parameters: Parameters
     mean: float
@@ -306,10 +307,10 @@ class Estimate(Record):
 
 @dataclass(frozen=True)
 class FrontEstimate(Record):
-    """An evaluated point of which none is better in all objectives by the model.
+    """An evaluated point that no other evaluated point dominates, according to the model.
 
-    ``metrics`` has the prediction of each objective, and of other metrics; ``probability`` is that of being on the
-    front of all evaluated points, ``feasible_probability`` that of keeping all outcome constraints.
+    ``metrics`` has the prediction of each objective and of other metrics; ``probability`` is the probability to be on
+    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints.
     """
 
     parameters: Parameters
@@ -320,17 +321,18 @@ class FrontEstimate(Record):
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Record):
-    """The best point by the model and by observation.
+    """The best point according to the model, and the best observation.
 
     Further trials will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None
     before the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed"
     (the best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in
     time; ask again) or "model_failed" (``study.info().model["error"]`` says why).
 
-    Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
-    "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
+    With outcome constraints, the model's point satisfies them with ``required_probability``. If not, ``reason`` says
+    why: "nothing_feasible" (no result satisfies them, and these come closest) or "nothing_certain" (no point has that
+    probability).
 
-    Several objectives have no best point, but a ``front``.
+    With several objectives there is a ``front`` instead of a best point.
     """
 
     model: Estimate | None
@@ -354,12 +356,12 @@ class Event(Record):
 
 @dataclass(frozen=True, repr=False)
 class RunReport(Record):
-    """The end of a run: how many trials it ``completed``, how many ``failed``, how many were ``stopped`` before their
-    last step, and the ``reason`` why it ended.
+    """The outcome of a run: the numbers of trials that were ``completed``, ``failed`` and ``stopped`` early, and the
+    ``reason`` why it ended.
 
-    ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
+    ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete; otherwise
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
-    are issued).
+    have been issued).
     """
 
     completed: int
@@ -371,9 +373,9 @@ class RunReport(Record):
 
 @dataclass(frozen=True)
 class Access(Record):
-    """The owner of a study, and its shares: "read" or "work" by user, where "*" is everybody.
+    """The owner of a study and its shares: "read" or "work" by user, where "*" means everybody.
 
-    A study without an owner is visible to administrators only, where the server asks for tokens.
+    Only administrators can see a study without an owner, if the server requires tokens.
     """
 
     owner: str | None
@@ -382,11 +384,11 @@ class Access(Record):
 
 @dataclass(frozen=True)
 class Webhook(Record):
-    """An address that gets messages about a study, signed with a secret (``adabkb_client.webhooks.verify``).
+    """A URL that receives messages about a study, signed with a secret (``adabkb_client.webhooks.verify``).
 
-    ``notifications`` are those that it wants, ``delivered`` is the number of messages so far. ``error`` is that of the
-    last attempt, and ``next_attempt_at`` when the next one follows. ``secret`` is known of a webhook that was just
-    added. One that is not ``is_on`` was turned off by a person, or by the server after failing for too long.
+    ``delivered`` is the number of messages so far. ``error`` is that of the last attempt, and ``next_attempt_at`` the
+    time of the next one. Only a newly added webhook has its ``secret``. If ``is_on`` is False, a user turned the
+    webhook off, or the server did after long failure.
     """
 
     id: str
@@ -418,7 +420,7 @@ class File(Record):
 
 @dataclass(frozen=True)
 class Link(Record):
-    """A share link: a token that reads one study, for anyone who should see the study. ``id`` is for revoking it."""
+    """A share link: a token with which anyone can read one study. Use ``id`` to revoke it."""
 
     id: str
     token: str = field(repr=False)
@@ -427,7 +429,7 @@ class Link(Record):
 
 @dataclass(frozen=True)
 class Deletion(Record):
-    """A study in the trash, which ``purged_at`` deletes for good."""
+    """A study in the trash, which is permanently deleted at ``purged_at``."""
 
     deletion: int
     study: str

@@ -1,16 +1,16 @@
 """The kinds of parameters of a search space.
 
-Each kind takes ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})`` is
-active only where the parameter "kernel" is, and is "rbf". Of several conditions all must hold.
+Each kind accepts ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})``
+is active only if the parameter "kernel" is active and is "rbf". All conditions must hold.
 
-Each kind that varies takes ``context=True``: the parameter is not chosen, but known when a trial is asked for, such as
-the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
+Each kind that varies accepts ``context=True``: the parameter is not chosen, but known when a trial is requested, such
+as the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
 
-Each kind takes ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``. People read them
-in sentences, figures, tables and forms. The model has no use for them, and they can be changed at any time.
+Each kind accepts ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``, for display in
+sentences, figures, tables and forms. The model ignores them, and they can be changed at any time.
 
-The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means
-something else than it seems to, is refused here.
+The server validates values, and returns a pointer to the invalid field. This module only refuses what cannot be sent
+or would be misunderstood.
 """
 
 import math
@@ -26,22 +26,22 @@ from adabkb_client.errors import Invalid
 
 Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
-"""A value of a parameter. A list stands for a tuple."""
+"""A value of a parameter. A list represents a tuple."""
 When = Mapping[str, Iterable[Choice]] | None
-"""By the name of another parameter, the values of it with which this one is active; None: always."""
+"""Name of another parameter -> its values for which this one is active; None means always."""
 
 
 Descriptors = Mapping[str, Iterable[float]] | None
-"""By the name of a descriptor its numbers, one for each choice."""
+"""Name of a descriptor -> its numbers, one for each choice."""
 
 
 @dataclass(frozen=True)
 class Float:
-    """A real number in [low, high]; with ``log`` it is searched on a log scale (low > 0), with ``step`` it is one of
-    low, low + step, ... up to high.
+    """A real number in [low, high]; with ``log`` searched on a log scale (low > 0), with ``step`` one of low, low +
+    step, ... up to high.
 
-    With ``periodic`` it is an angle, a time of day or the like: ``high`` is the same point as ``low``, and values close
-    to either end are close to each other. Suggestions are below ``high``.
+    With ``periodic`` it is, for example, an angle or a time of day: ``high`` is the same point as ``low``, and values
+    near either end are close to each other. Suggestions are below ``high``.
     """
 
     low: float
@@ -89,10 +89,10 @@ class Int:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """One of some values in a meaningful order: neighbours are alike.
+    """One of some values in a meaningful order, where neighbours are similar.
 
     Raises:
-        TypeError: the values are no list, tuple, range or array.
+        TypeError: the values are not a list, tuple, range or array.
     """
 
     values: Iterable[Choice]
@@ -120,12 +120,13 @@ class Ordinal:
 class Categorical:
     """One of some choices without an order.
 
-    ``descriptors`` has numbers that describe the choices, by name: one for each choice, in the order of the choices.
-    Choices that are alike in them are expected to give similar results.
+    ``descriptors`` describe the choices: by name, one number for each choice, in the order of the choices. Choices with
+    similar descriptors are expected to give similar results.
 
     Raises:
-        TypeError: the choices are no list, tuple, range or array, or the descriptors are no lists of numbers by name.
-        ValueError: a descriptor has another number of values than there are choices.
+        TypeError: the choices are not a list, tuple, range or array, or the descriptors are not lists of numbers by
+        name.
+        ValueError: the number of values of a descriptor differs from the number of choices.
     """
 
     choices: Iterable[Choice]
@@ -150,12 +151,12 @@ class Categorical:
         unit: str | None = None,
         label: str | None = None,
     ) -> Self:
-        """Choices with descriptors from a table: the first column has the choices, each other one a descriptor.
+        """Read choices and descriptors from a table: the choices in the first column, a descriptor in each other one.
 
-        The file is as ``read_choices`` says.
+        ``read_choices`` describes the format of the file.
 
         Raises:
-            ValueError: the table is not of this form; the message has the line and the column.
+            ValueError: the table does not have this form; the message gives the line and the column.
             OSError: the file cannot be read.
         """
         choices, descriptors = read_choices(path)
@@ -187,7 +188,7 @@ class Bool:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A value that is the same in every trial of this study, but belongs to each evaluation."""
+    """A constant that is part of every point."""
 
     value: Choice
     when: When = field(default=None, kw_only=True)
@@ -206,10 +207,10 @@ Parameter = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
 
 def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
-    """Return a search space's wire form.
+    """Return the wire form of a search space.
 
     Raises:
-        TypeError: they are not given by name, or one is declared by something else than one of these kinds.
+        TypeError: the parameters are not given by name, or one is not of these kinds.
         ValueError: a bound or value is infinite or not a number.
     """
     if not isinstance(parameters, Mapping):
@@ -232,7 +233,7 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
 
 @contextmanager
 def named(parameters: Mapping[str, Parameter]) -> Iterator[None]:
-    """Let the refusal of a request in the block name parameters where its pointers have their positions."""
+    """In errors raised in the block, replace the positions of parameters in pointers by their names."""
     try:
         yield
     except Invalid as error:
@@ -247,7 +248,7 @@ def named(parameters: Mapping[str, Parameter]) -> Iterator[None]:
 
 
 def _numbers(value: Any) -> Iterator[Any]:
-    """Everything in a value, whatever it consists of."""
+    """Yield all scalars in a nested value."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, tuple | list):
@@ -258,7 +259,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Return plain values, if they have an order that is the same in every process."""
+    """Return the values, converted to plain ones, if their order is the same in every process."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")
     if isinstance(values, Set):

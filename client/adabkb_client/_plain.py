@@ -1,4 +1,4 @@
-"""Numbers as JSON takes them, from Python, numpy or torch, and the refusal of other values."""
+"""Convert numbers of Python, numpy or torch to plain ones, and refuse other values."""
 
 import json
 import math
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
 Numbers = Mapping[str, SupportsFloat]
-"""By name."""
+"""Numbers by name."""
 
 
 class WrongFunction(TypeError):
-    """A program gave a function that cannot be called as it should, or where it should."""
+    """A function of the program cannot be called as required."""
 
 
 class WrongResult(TypeError):
-    """A program gave something that is no result, or not one of the study: a mistake of the program."""
+    """A value of the program is not a valid result of the study: a programming error."""
 
 
 class NotFinite(ValueError):
-    """A number is infinite or NaN. As the result of a trial it counts as a failure, since a training may diverge."""
+    """A number is infinite or NaN. As the result of a trial it fails the trial, since a training may diverge."""
 
 
 def plain(value: Any) -> Any:
@@ -31,12 +31,12 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     """Return a plain float.
 
     Args:
-        name: of the number, for the error.
-        number: of any type that has a float.
-        remedy: what else to do about one that is not finite.
+        name: the name of the number, for the error.
+        number: a number of any type that can be converted to float.
+        remedy: what else to do about a number that is not finite.
 
     Raises:
-        WrongResult: it is no number, such as None, a text or a dict.
+        WrongResult: it is not a number, such as None, a text or a dict.
         NotFinite: it is infinite or NaN.
     """
     scalar = plain(number)
@@ -52,11 +52,11 @@ def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None
     """Return metrics, or their standard errors, as plain floats.
 
     Args:
-        name: of all of them together, for the error.
+        name: the name of all values together, for the error.
         values: by metric; None if there are none.
 
     Raises:
-        WrongResult: they are no dict, or one of them is no number.
+        WrongResult: the values are not a dict of numbers.
         NotFinite: one is infinite or NaN.
     """
     if values is None:
@@ -67,7 +67,7 @@ def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None
 
 
 def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of parameters as JSON takes them.
+    """Return the values of parameters in a form that JSON can represent.
 
     Raises:
         TypeError: they are not given by name.
@@ -89,8 +89,8 @@ def encoded(body: Mapping[str, Any]) -> bytes:
     """Return a request's body as JSON.
 
     Raises:
-        TypeError: it holds something that JSON has no form for.
-        ValueError: it holds a number that is infinite or NaN.
+        TypeError: a value cannot be represented in JSON.
+        ValueError: a number is infinite or NaN.
     """
     return json.dumps(body, allow_nan=False, default=_scalar).encode()
 

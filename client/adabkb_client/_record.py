@@ -1,4 +1,4 @@
-"""A record, which prints as one line and shows as a table: ``_show`` registers how, so records know nothing of it."""
+"""The base class of records, whose text and HTML are registered in ``_show``."""
 
 from functools import singledispatch
 from typing import Any

@@ -56,12 +56,13 @@ class ReportCalls(TrialCalls):
         *,
         lease_seconds: float | None = None,
     ) -> Steps[Reported]:
-        """Report several values of a trial at once, each with its step: see ``report``. All are stored, or none."""
+        """Report several intermediate values of a trial, each with its step: see ``report``. Either all are stored or
+        none."""
         reference = self._reference(trial)
         body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
-        call = Call("POST", path, {**reference, **body}, key=None)  # repeating the request changes nothing
+        call = Call("POST", path, {**reference, **body}, key=None)  # the request is idempotent
         answer: Reported = self._decode(Reported, (yield call))
         return answer
 
@@ -103,7 +104,7 @@ class ReportCalls(TrialCalls):
 
 
 def report_of(step: SupportsIndex, value: SupportsFloat) -> dict[str, Any]:
-    """Return a report as the wire has it.
+    """Return a report in wire form.
 
     Raises:
         WrongResult: the step is not a whole number, or the value is not a number.

@@ -1,4 +1,4 @@
-"""The blocking calls of a study; ``_study.py`` has the methods that are built on them."""
+"""The blocking calls of a study; the methods in ``_study.py`` use them."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def performed(
     steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
 ) -> Callable[Concatenate["StudyResource", P], T]:
-    """Make a method of a procedure, with its arguments and its docstring."""
+    """Turn a procedure into a method with its arguments and its docstring."""
 
     def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._transport.perform(steps(self._calls, *args, **kwargs))
@@ -29,7 +29,7 @@ def performed(
 def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
 ) -> Callable[Concatenate["StudyResource", P], Items[T]]:
-    """Make a method of a list, the items of which are read when they are needed."""
+    """Turn a listing into a method that returns a lazy list."""
 
     def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
         return Items(listing(self._calls, *args, **kwargs), as_it_is, self._transport)
@@ -61,7 +61,7 @@ class StudyResource:
         Args:
             timeout: seconds to wait for an answer. For each argument, None keeps the current value.
             retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent beside those of the client.
+            headers: sent in addition to those of the client.
         """
         changed = copy(self)
         changed._transport = self._transport.with_options(timeout, retry_for, headers)
@@ -169,12 +169,11 @@ class StudyResource:
         """Lease a trial or, with ``count``, a list of up to ``count`` trials.
 
         Args:
-            count: how many; None for a single trial instead of a list.
+            count: the maximum number of trials; None for a single trial instead of a list.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
-            fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
-            context: the values that the context parameters have now, such as ``{"humidity": 0.4}``: all of them, if the
-                study has any.
+            fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
+            context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:

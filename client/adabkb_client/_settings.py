@@ -1,7 +1,7 @@
-"""The settings of a study, which ``create_study`` and ``update`` take as keyword arguments: their names and types.
+"""The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
 
-An editor completes them, and a type checker knows them. The server checks their values, and says what does not go
-together: docs/http.md.
+Editors can complete them, and type checkers check their types. The server validates their values and combinations:
+docs/http.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,24 @@ class CostBudget(TypedDict):
     """A budget in the units of the cost, in place of a number of trials."""
 
     cost: float
-    """No trial is issued once the results have cost as much."""
+    """No trial is issued once the total cost of the results has reached this."""
 
 
 class Stop(TypedDict, total=False):
     """Rules that end a study before its budget is used up. The first rule that applies ends it."""
 
     no_gain_for: int
-    """So many results in a row without a better one."""
+    """End the study after this many results in a row without an improvement."""
     gap_share_below: float
-    """The gap is below this share of the range of the results: going on would probably gain less."""
+    """End the study when the gap is below this share of the range of the results: further trials would probably gain
+    less."""
 
 
 class EarlyStoppingRule(TypedDict, total=False):
     """The common fields of all early-stopping rules."""
 
     max_steps: Required[int]
-    """Steps of a full evaluation."""
+    """The number of steps of a full evaluation."""
     min_steps: int
     """The number of steps that every trial may take; the first rung of ASHA."""
 
@@ -41,15 +42,15 @@ class MedianRule(EarlyStoppingRule, total=False):
 
     rule: Required[Literal["median"]]
     after_trials: int
-    """Others that must have reported the step."""
+    """The number of other trials that must have reported the step."""
 
 
 class AshaRule(EarlyStoppingRule, total=False):
-    """Asynchronous successive halving: of ``eta`` trials that reach a rung, the best one goes on."""
+    """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues."""
 
     rule: Required[Literal["asha"]]
     after_trials: int
-    """Others that must have reached the rung."""
+    """The number of other trials that must have reached the rung."""
     eta: int
 
 
@@ -58,26 +59,26 @@ class PatienceRule(EarlyStoppingRule, total=False):
 
     rule: Required[Literal["patience"]]
     no_gain_for: Required[int]
-    """Steps without an improvement."""
+    """The number of steps without an improvement after which a trial ends."""
     min_gain: float
     """Improvements no larger than this do not count."""
 
 
 class Mixture(TypedDict, total=False):
-    """Parameters that are the shares of a whole: each a ``Float`` of 0 or more, and all together sum to the total."""
+    """Parameters that are shares of a whole: each a ``Float`` of 0 or more, which sum to the total."""
 
     parameters: Required[Sequence[str]]
     """The names of the shares."""
     total: SupportsFloat
-    """The sum of the shares: 1 if absent."""
+    """The sum of the shares; by default 1."""
     at_most: SupportsIndex | None
-    """How many of them may be above 0; None, the default: all."""
+    """The maximum number of shares above 0; None, the default, means all."""
     least: SupportsFloat
-    """A share is 0, or at least this: 0 if absent."""
+    """The minimum of a share that is not 0; by default 0."""
 
 
 class OutcomeConstraint(TypedDict, total=False):
-    """A bound, or two, that a metric of the results has to keep."""
+    """One or two bounds that a metric of the results must satisfy."""
 
     metric: Required[str]
     lower: float | None
@@ -90,97 +91,100 @@ class StudyObjective(TypedDict, total=False):
     metric: Required[str]
     direction: Required[Direction]
     reference: float | None
-    """A value that a result has to be better than, to count in the hypervolume."""
+    """The value that a result must exceed to count in the hypervolume."""
 
 
 class Belief(TypedDict, total=False):
     """The user's belief about the optimum along one parameter."""
 
     around: float
-    """For a number: the value that is thought to be best."""
+    """For a number: the value that is probably best."""
     width: float
-    """On a linear scale: so far from ``around``, the density is half as large."""
+    """On a linear scale: the distance from ``around`` at which the density is half as large."""
     factor: float
-    """On a log scale: the same at ``around`` times ``factor``, and at ``around`` divided by it."""
+    """On a log scale: the density is half as large at ``around`` times ``factor`` and at ``around`` divided by
+    ``factor``."""
     weights: Mapping[str, float]
-    """For choices: weights by the choice's text; the others have 1."""
+    """For choices: weights by the choice's text; other choices have weight 1."""
 
 
 class Quantity(TypedDict, total=False):
     """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: str | None
-    """The label that people read in place of the name."""
+    """The label, shown in place of the name."""
     unit: str | None
-    """Such as "%"."""
+    """The unit, such as "%"."""
     digits: int | None
-    """After the decimal point; left out: as the results have them."""
+    """Digits after the decimal point; by default as many as the results have."""
     low: float | None
-    """The least value that it can have: intervals that are shown end there, and results below it are refused."""
+    """The smallest possible value: intervals are clipped to it, and results below it are refused."""
     high: float | None
-    """The largest value that it can have."""
+    """The largest possible value."""
 
 
 class StudyChanges(TypedDict, total=False):
-    """The settings that can be changed while a study runs. None is no limit."""
+    """The settings that can be changed while a study runs. None means no limit."""
 
     budget: SupportsIndex | CostBudget | None
-    """Trials at most, each counts once, however often it was leased; or the total cost of the results."""
+    """The maximum number of trials, each counted once however often it is leased; or the maximum total cost of the
+    results."""
     tolerance: SupportsFloat | None
-    """The study is complete once its gap is no larger, in the objective's units."""
+    """The study is complete once its gap is at most this, in the objective's units."""
     stop: Stop | None
-    """When to end before the budget is used up."""
+    """Rules that end the study before the budget is used up."""
     lease_seconds: SupportsFloat
-    """How long a trial stays with a worker that gives no sign of life, unless the worker says otherwise."""
+    """How long a trial stays with a worker that sends no heartbeat, unless the worker gives another duration."""
     max_attempts: SupportsIndex
-    """Leases that may run out before the trial is failed."""
+    """The number of expired leases after which a trial fails."""
     max_runtime_seconds: SupportsFloat | None
-    """Longest time of one attempt, whatever its heartbeats say."""
+    """Time limit of one attempt, regardless of heartbeats."""
     failure_limit: SupportsIndex | None
-    """Failures of trials in a row after which the study is paused."""
+    """The number of failed trials in a row after which the study is paused."""
     pending_limit: SupportsIndex | None
-    """Largest number of unfinished trials."""
+    """The maximum number of trials without a result."""
     tags: Mapping[str, str]
-    """Texts by name, to find the study by."""
+    """Texts by name, for searching studies."""
     quantities: Mapping[str, Quantity]
-    """Names, units, digits and natural bounds of measured quantities: of "value", which is the objective, and of
-    metrics, by name, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
+    """Labels, units, digits and natural bounds of measured quantities by name, where "value" is a single objective,
+    such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
 
 
 class StudySettings(StudyChanges, total=False):
-    """The settings that a study is created with, all of which may be left out."""
+    """The settings for creating a study, all of which are optional."""
 
     seed: SupportsIndex | None
-    """Studies with the same definition, seed and results suggest the same points. If None, the server draws one."""
+    """Studies with the same definition, seed and results suggest the same points. With None, the server draws a
+    seed."""
     noise_std: SupportsFloat | None
-    """Standard deviation of a result, in the objective's units. None: it is learned."""
+    """Standard deviation of a result, in the objective's units. With None, it is learned."""
     constraints: Sequence[str]
     """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | None
-    """The rule that ends a trial before its last step, by its reports."""
+    """The rule that ends a trial before its last step, based on its reports."""
     metrics: Sequence[str]
-    """The metrics of each result beside its value."""
+    """The metrics of each result in addition to its value."""
     outcome_constraints: Sequence[OutcomeConstraint]
-    """Bounds of metrics; the best point is one that keeps them."""
+    """Bounds of metrics; the best point must satisfy them."""
     objectives: Sequence[StudyObjective]
-    """Two to four, in place of a ``direction``."""
+    """Two to four objectives, in place of a ``direction``."""
     prior: Mapping[str, Belief]
-    """Where the optimum is thought to be, by parameter."""
+    """Beliefs about the position of the optimum, by parameter."""
     baseline: Mapping[str, Any]
-    """The settings that are in use, by parameter: of equally good points the recommendation is the one that changes
-    fewer of them."""
+    """The settings in use, by parameter: among equally good points, the recommendation is one that changes fewer of
+    them."""
     transfer_from: Sequence[str]
     """Names of older studies whose results the model also uses, as far as they agree with the new ones."""
     cost: Literal["told", "measured"] | None
-    """Where the metric "cost" comes from: each result tells it, or it is the seconds of the attempt."""
+    """The source of the metric "cost": each result gives it, or it is the duration of the attempt in seconds."""
     per_cost: bool
-    """Suggest by the gain per cost."""
+    """Suggest points by expected gain per cost."""
     robust: bool
-    """Results that the others contradict weigh less, and their points are suggested again."""
+    """Results that the others contradict get less weight, and their points are suggested again."""
     algorithm: Mapping[str, Any]
-    """Another system than ``auto``, with its constants, such as ``{"profile": "paper"}``: docs/systems.md."""
+    """Another algorithm than ``auto``, with its constants, such as ``{"profile": "paper"}``: docs/systems.md."""
 
 
 EXAMPLES = {
@@ -191,14 +195,14 @@ EXAMPLES = {
     "stop": '{"no_gain_for": 20}',
     "tags": '{"team": "vision"}',
 }
-"""A value of each setting that is a dict."""
+"""An example for each setting that is a dict."""
 
 
 def check_dicts(settings: Mapping[str, Any]) -> None:
-    """Refuse another value where a dict is needed.
+    """Refuse other values where a dict is required.
 
     Raises:
-        TypeError: it names the setting, and shows a value of it.
+        TypeError: a value is not a dict; the message gives an example.
     """
     for name, value in settings.items():
         if name in EXAMPLES and value is not None and not isinstance(value, Mapping):

@@ -145,7 +145,7 @@ class Study(StudyResource):
                 "fixed_exhausted" when all points with these values have been issued.
             context: the values of the study's context parameters, or a function that returns them and is called before
                 each request for a trial. A run with such a function continues when all points of one context have been
-                issued. handed out.
+                issued.
 
         Returns:
             What this run did, why it ended, and the recommendation.
@@ -281,5 +281,5 @@ class Study(StudyResource):
         Raises:
             ImportError: pandas is not installed.
         """
-        trials = list(self.trials())  # before the results, so that each of these has its trial
+        trials = list(self.trials())  # before the results, so that each of them has its trial
         return frame.of_study(self.info(), trials, self.observations())

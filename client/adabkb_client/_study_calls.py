@@ -84,7 +84,7 @@ class StudyCalls(ReportCalls):
             return decode(StudyInfo, (yield Call("PATCH", self._path, {**changes, **space, **before})))
 
     def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> Steps[StudyInfo]:
-        """Edit the space by parameters in wire form, as ``info`` has them."""
+        """Edit the space with parameters in wire form, as in ``info``."""
         body = {"parameters": list(parameters), **({"defaults": point(defaults)} if defaults else {})}
         return decode(StudyInfo, (yield Call("PATCH", self._path, body)))
 
@@ -446,7 +446,7 @@ class StudyCalls(ReportCalls):
         return decode(Access, (yield Call("PATCH", f"{self._path}/access", changes)))
 
     def _glance(self) -> Steps[StudyInfo]:
-        """The study, if the server answers at once."""
+        """Return the study, without retries."""
         return decode(StudyInfo, (yield Call("GET", self._path, retry_for=0.0)))
 
     def _amend(self, observation: Observation | int, body: Mapping[str, Any]) -> Steps[Answer]:

@@ -47,7 +47,7 @@ class TrialCalls:
         """Lease up to ``count`` trials.
 
         Args:
-            count: the most trials to lease.
+            count: the maximum number of trials to lease.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix; the server chooses the others.
@@ -215,7 +215,7 @@ class TrialCalls:
         """Queue a point again once or several times, to repeat the measurement.
 
         Args:
-            point: a trial or its number, for the point that its result is of; or parameters.
+            point: a trial or its number, for the point of its result; or parameters.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
 
@@ -279,7 +279,7 @@ def _created_at(trial: Leased | Trial | int) -> datetime | None:
 
 
 def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:
-    """Let a leased trial know its outcome, so that its end reports nothing else."""
+    """Record the outcome of a leased trial, so that the end of its block reports nothing else."""
     if isinstance(trial, Leased):
         trial.outcome = answer
     return answer
@@ -291,7 +291,7 @@ def result_of(
     metrics: Numbers | None = None,
     std_errors: Numbers | None = None,
 ) -> dict[str, Any]:
-    """Return a result as the wire has it.
+    """Return a result in wire form.
 
     Raises:
         WrongResult: a part of the result is not a number.

@@ -15,9 +15,9 @@ def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, max_age
     """Return the message of a webhook, if the server sent it: see Standard Webhooks 1.0 (standardwebhooks.com).
 
     Args:
-        secret: of the webhook, as ``add_webhook`` returned it.
-        headers: of the request, with names in any case.
-        body: of the request, exactly as received.
+        secret: the secret of the webhook, as ``add_webhook`` returned it.
+        headers: the headers of the request, with names in any case.
+        body: the body of the request, exactly as received.
         max_age: seconds after which a message is refused, so that nobody can send it again later.
 
     Raises:

@@ -48,11 +48,11 @@ class NoTrialAvailable(AdaBKBError):
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "all trials of its budget are issued, and results of others are awaited",
-        "exhausted": "all points of its space are issued, and results of others are awaited",
+        "budget": "all trials of its budget have been issued, and other workers' results are pending",
+        "exhausted": "all points of its space have been issued, and other workers' results are pending",
         "fixed_exhausted": "all points with these values of fixed and context are issued; give others",
-        "no_gain": "it ends because its last results were no better, unless an awaited result is",
-        "gain_unlikely": "it ends because further trials will gain little, unless an awaited result changes that",
+        "no_gain": "it ends because its last results were no better, unless a pending result is",
+        "gain_unlikely": "it ends because further trials will gain little, unless a pending result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
         "paused": "it is paused; resume it with study.resume()",
         "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "
@@ -81,21 +81,22 @@ class StudyComplete(NoTrialAvailable):
 
 
 class WorkerDied(AdaBKBError):
-    """A worker process of ``study.run(..., processes=True)`` ended, by a signal or on its own, while it evaluated."""
+    """A worker process of ``study.run(..., processes=True)`` ended while it evaluated a trial, by a signal or on its
+    own."""
 
 
 class WorkerLost(AdaBKBError):
     """The cluster of ``study.run(..., engine=...)`` lost the process or node that evaluated a trial.
 
-    The trial is given back, and issued again before any new point.
+    The trial is released, and issued again before any new point.
     """
 
 
 class APIError(AdaBKBError):
     """The server refused a request (an RFC 9457 problem).
 
-    ``pointers`` maps a JSON pointer into the request's body to what is wrong there; the text of the error names the
-    arguments instead. ``problem`` is the whole document, empty if it was not the API that answered.
+    ``pointers`` maps JSON pointers into the request's body to errors; the text of the exception names the arguments
+    instead. ``problem`` is the whole document, empty if the answer is not from this API.
 
     Args:
         status: the status of the response.
@@ -103,7 +104,7 @@ class APIError(AdaBKBError):
         detail: the server's error message.
         request_id: the id of the request in the server's log.
         pointers: the errors in the body, by JSON pointer.
-        names: the parameters of the search space in order, where the pointers have only their positions.
+        names: the parameters of the search space in order, since pointers have only their positions.
         retry_after: the server's advice in seconds.
     """
 
@@ -144,11 +145,11 @@ def _remade(kind: type[APIError], arguments: tuple[Any, ...]) -> APIError:
 
 
 class Unauthorized(APIError):
-    """The token is missing, unknown, or not sufficient."""
+    """The token is missing, unknown, or insufficient."""
 
 
 class NotFound(APIError):
-    """No such study, trial or observation."""
+    """The study, trial or observation does not exist."""
 
 
 class Conflict(APIError):
@@ -205,7 +206,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """Build the error for a problem document, which is empty for the answer of a proxy."""
+    """Build the error for a problem document, which is empty if a proxy answered."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
     error = kind(
         status,
@@ -222,7 +223,7 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
 def is_refusal(error: AdaBKBError) -> bool:
     """Return whether the service itself permanently refused a request.
 
-    The pages of a proxy and the faults of a server say nothing about the request, and a token can be replaced.
+    Errors of a proxy or a failing server do not concern the request, and a token can be replaced.
     """
     if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
         return False

@@ -1,4 +1,5 @@
-"""Ada-BKB in the tools that people use already, one module for each, named after it; ``inprocess`` is for none of them.
+"""Ada-BKB in other tools: one module per tool, named after it, and ``inprocess`` for optimization in this process.
 
-Each needs the extra of its name, such as ``pip install 'adabkb-service[optuna]'``; ``inprocess`` needs ``[engine]``.
+Each module needs the extra of its name, such as ``pip install 'adabkb-service[optuna]'``; ``inprocess`` needs
+``[engine]``.
 """

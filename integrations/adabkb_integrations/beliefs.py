@@ -1,4 +1,4 @@
-"""Where the optimum is thought to be, as a prior of the engine: the ``prior`` of a study, for searches in a process."""
+"""Beliefs about the position of the optimum, as a prior of the engine, for searches in this process."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Belief = Mapping[str, Any]
 
 
 def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | None:
-    """Return the prior that beliefs by the names of parameters describe; None without any.
+    """Return the prior for beliefs by parameter; None without beliefs.
 
     Raises:
-        TypeError: a belief is no dict of numbers.
-        ValueError: a belief is about no parameter that varies, lacks a field, has one that is not of its kind, or is
-            out of the parameter's range.
+        TypeError: a belief is not a dict of numbers.
+        ValueError: a belief is about a parameter that does not exist or vary, lacks a field, has a field for another
+            kind of parameter, or is out of the parameter's range.
     """
     if not beliefs:
         return None
@@ -38,7 +38,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
     for name, belief in beliefs.items():
         where = f"prior[{name!r}]"
         if name not in axes:
-            raise ValueError(f"{where}: there is no such parameter that varies; known are {', '.join(axes)}")
+            raise ValueError(f"{where}: no varying parameter has this name; known are {', '.join(axes)}")
         axis = domain.space.axes[axes[name]]
         if isinstance(axis, CatalogueAxis):
             raise ValueError(f"{where} is about a catalogue, for which priors are not supported yet; leave it out")
@@ -50,7 +50,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
 
 
 def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
-    """The middle and the width, in the unit cube."""
+    """Return the middle and the width, in the unit cube."""
     is_log = getattr(axis, "scale", "linear") == "log"
     spread = "factor" if is_log else "width"
     middle, told = _numbers(where, belief, ("around", spread))
@@ -66,14 +66,14 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
 
 
 def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float, ...]:
-    """The weight of each choice, in the order of the choices."""
+    """Return the weight of each choice, in the order of the choices."""
     if not isinstance(belief, Mapping) or belief.keys() != {"weights"} or not isinstance(belief["weights"], Mapping):
         raise ValueError(f'{where} is about choices; give {{"weights": {{choice: weight}}}}, not {belief!r}')
     texts = [_text(choice) for choice in choices]
     found = [1.0] * len(texts)
     for text, weight in belief["weights"].items():
         if texts.count(text) != 1:
-            raise ValueError(f"{where}: {text!r} is no choice, known are {', '.join(texts)}")
+            raise ValueError(f"{where}: {text!r} is not a choice; known are {', '.join(texts)}")
         found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
         if not LEAST_WEIGHT <= found[texts.index(text)] <= LARGEST_WEIGHT:
             raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")
@@ -88,5 +88,5 @@ def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float,
 
 
 def _text(choice: object) -> str:
-    """The name of a choice: itself if it is a text, otherwise its JSON or its Python representation."""
+    """Return the name of a choice: itself if it is a text, otherwise its JSON or its Python representation."""
     return choice if isinstance(choice, str) else json.dumps(choice, default=repr)

@@ -1,6 +1,6 @@
-"""Parameters as ``adabkb_client`` declares them, as a search space of the engine.
+"""Search spaces of the engine from parameters as declared with ``adabkb_client``.
 
-A choice may be any object, such as an estimator. The engine knows such choices by their index.
+A choice may be any object, such as an estimator. The engine represents such choices by their indices.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Declared = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
 @dataclass(frozen=True)
 class Domain:
-    """A search space, and the values that the indices of choices stand for."""
+    """A search space, and the choices that its indices represent."""
 
     space: spaces.Space
     choices: Mapping[str, Sequence[Any]]
-    """The declared choices of the parameters that have choices."""
+    """The declared choices, by parameter."""
 
     @property
     def size(self) -> float:
-        """Number of points; infinite if a parameter is real."""
+        """The number of points; infinite if a parameter is real."""
         return math.prod(math.inf if axis.count is None else axis.count for axis in self.space.axes)
 
     def decode(self, point: Array) -> dict[str, Any]:
@@ -55,11 +55,11 @@ class Domain:
         """Return the points in a context.
 
         Raises:
-            ValueError: a context parameter has no value, or another one has; or a value is not one of its parameter.
+            ValueError: the values are not those of the context parameters, or a value is invalid.
         """
         known = {name: _known(f"context[{name!r}]", value, self.choices.get(name)) for name, value in context.items()}
         problems = self.space.problems(known, partial=True)
-        problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is no context parameter")
+        problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is not a context parameter")
         problems |= dict.fromkeys(self.space.context - known.keys(), "is missing")
         for name, problem in problems.items():
             raise ValueError(f"context[{name!r}] {problem}")
@@ -67,7 +67,7 @@ class Domain:
 
     @cached_property
     def indexed(self) -> frozenset[str]:
-        """The parameters of which the space knows the indices of choices."""
+        """The parameters whose choices the space represents by indices."""
         return frozenset(name for name, choices in self.choices.items() if not _are_values(choices))
 
 
@@ -81,14 +81,13 @@ def domain_of(
 
     Args:
         declared: the parameters by name.
-        origin: the argument that they come from, for errors.
-        constraints: on parameters whose choices, if they have some, are no objects.
-        mixtures: as a study has them.
+        origin: the name of the argument that declares them, for errors.
+        constraints: constraints on parameters without objects as choices.
+        mixtures: mixtures in the form of a study.
 
     Raises:
-        ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing
-            varies; a constraint cannot be read or satisfied; a mixture has no points, or is of parameters that are no
-            shares; or a condition makes no sense.
+        ValueError: a parameter has no values, or its bounds or step are invalid; nothing varies; a constraint cannot be
+            parsed or satisfied; a mixture has no points or an invalid share; or a condition is invalid.
     """
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
     found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
@@ -109,7 +108,7 @@ def domain_of(
 
 
 def _mixtures(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
-    """Mixtures as a study has them, as the engine has them."""
+    """Convert mixtures from the form of a study to that of the engine."""
     if isinstance(given, Mapping):
         raise TypeError(f"mixtures must be a list of mixtures, such as [{dict(given)!r}]")
     found = []
@@ -136,7 +135,7 @@ def _check_mixtures(space: spaces.Space) -> None:
 
 
 def _context(declared: Mapping[str, Declared], origin: str, space: spaces.Space) -> frozenset[str]:
-    """The names of the context parameters."""
+    """Return the names of the context parameters."""
     known = [name for name, each in declared.items() if not isinstance(each, Fixed) and each.context]
     for name in known:
         if declared[name].when:
@@ -152,7 +151,7 @@ def _conditions(
     parameters: Sequence[engine.Axis | spaces.Fixed],
     choices: Mapping[str, Sequence[Any]],
 ) -> tuple[Condition, ...]:
-    """The conditions of all parameters, by the values that the engine has for choices."""
+    """Return the conditions of all parameters, with the engine's values of choices."""
     whens = {
         name: {
             parent: tuple(
@@ -170,22 +169,22 @@ def _conditions(
 
 
 def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
-    """The engine's value for a choice; a number is unchanged."""
+    """Return the engine's value of a choice; a number is unchanged."""
     if choices is None:
         return value
     for choice, known in zip(choices, _values(choices), strict=True):
         if choice is value or engine.identity(choice) == engine.identity(value):
             return known
-    raise ValueError(f"{argument} lists {value!r}, which is none of its choices: {list(choices)}")
+    raise ValueError(f"{argument} lists {value!r}, which is not one of its choices: {list(choices)}")
 
 
 def _values(choices: Sequence[Any]) -> Sequence[Any]:
-    """The engine's values for choices: the choices, or their indices."""
+    """Return the engine's values of choices: the choices themselves, or their indices."""
     return choices if _are_values(choices) else range(len(choices))
 
 
 def _are_values(choices: Sequence[Any]) -> bool:
-    """Whether choices are distinct values as the engine knows them, and no objects."""
+    """Return whether choices are distinct values that the engine supports, rather than objects."""
     if not all(map(_is_value, choices)):
         return False
     return len({engine.identity(choice) for choice in choices}) == len(choices)

@@ -1,4 +1,4 @@
-"""A system of the engine in this process, fed with results that somebody else keeps."""
+"""A model of the engine in this process, for results that the caller stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Position = tuple[float, ...]
 """The coordinates of a point in the unit cube."""
 
 WIDTH = 3.0
-"""Of a ``Promise``, the widest that the search takes: a model of few results does not know what it misses."""
+"""The width of a ``Promise``, the maximum of the search, since a model of few results underestimates its
+uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +38,22 @@ class Result:
     error: float = 0.0
     """Standard error of the value; 0 if unknown."""
     metrics: tuple[Measured, ...] = ()
-    """What it measured of each metric of the configuration."""
+    """The measured value of each metric of the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """How good the results at a point may be, by a model that is optimistic by ``WIDTH`` standard deviations."""
+    """How good the results at a point may be, according to the model plus ``WIDTH`` standard deviations."""
 
     objectives: tuple[float, ...]
     """Larger is better."""
     violation: float
-    """By how much bounds of metrics would be violated even so, in standard deviations of their results."""
+    """By how much the optimistic values violate bounds of metrics, in standard deviations of their results."""
 
 
 class Model:
-    """A model of some results. It is a function of the space, the seed and the results in their order, but for cells of
-    the partition tree, which grow with suggestions."""
+    """A model of some results. It is a function of the space, the seed and the results in their order, except for the
+    cells of the partition tree, which grow with suggestions."""
 
     def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
@@ -64,15 +65,15 @@ class Model:
 
     @property
     def size(self) -> int:
-        """How many results the model has taken in."""
+        """The number of results in the model."""
         return len(self._results)
 
     def agrees_with(self, results: Mapping[int, Result]) -> bool:
-        """Whether all that the model has taken in is among these results by number."""
+        """Return whether the given results, by number, include all results in the model."""
         return self._results.items() <= results.items()
 
     def learn(self, results: Mapping[int, Result]) -> None:
-        """Take in those of these results by number that are new, in the order of the mapping."""
+        """Add the given results, by number, that are new, in the order of the mapping."""
         for number, result in results.items():
             if number not in self._results:
                 self._results[number] = result
@@ -85,13 +86,13 @@ class Model:
         count: int = 1,
         within: Slice | None = None,
     ) -> list[Array]:
-        """Return points to evaluate, (d,) each, fewer than ``count`` where a finite space, or slice, ends.
+        """Return points to evaluate, (d,) each; fewer than ``count`` if a finite space or slice ends.
 
         Args:
-            pending: points whose results are awaited.
-            moved: points that were suggested, in whose place others were evaluated.
-            count: how many.
-            within: the slice of the space that they are to be in; None for the whole space.
+            pending: points without a result yet.
+            moved: suggested points that were replaced by others.
+            count: the number of points.
+            within: the slice of the space that contains the points; None for the whole space.
         """
         points = []
         arrays = [self._stacked(positions) for positions in (pending, self._failed, moved)]
@@ -123,7 +124,7 @@ class Model:
                 self._state = self._policy.observe(
                     self._state, np.array(result.position), result.value, result.error, result.metrics
                 ).state
-            except FloatingPointError:  # the value is beyond what the model can hold
+            except FloatingPointError:  # the value exceeds floating point
                 pass
             else:
                 return
@@ -134,7 +135,7 @@ class Model:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Return a block in which linear algebra takes one thread: small matrices wait for each other's threads."""
+    """Limit linear algebra to one thread inside the block, since threads slow down small matrices."""
     context: AbstractContextManager[object] = _controller().limit(limits=1)
     return context
 

@@ -1,4 +1,4 @@
-"""Whether the choices that a tool knows without an order have one."""
+"""Detect whether choices that a tool declares without an order have one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_ordered(values: Sequence[Any]) -> bool:
-    """Return whether these are numbers that ascend or descend: then neighbours are taken to be alike."""
+    """Return whether values are ascending or descending numbers, whose neighbours are assumed to be similar."""
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in map(_plain, values)):
         return False
     steps = [second - first for first, second in pairwise(values)]

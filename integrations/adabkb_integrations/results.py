@@ -1,11 +1,11 @@
-"""Details of a result that the record of a finished trial does not have."""
+"""Details of a result that are not part of a finished trial."""
 
 from adabkb_client import Study, Trial
 
 
 def std_error(study: Study, trial: Trial) -> float | None:
-    """Return the standard error that came with a trial's value; None if it is unknown, or the trial has no value."""
+    """Return the standard error of a trial's value; None if it is unknown, or if the trial has no value."""
     if trial.value is None:
         return None
-    # The first result is the one whose value the trial has; further ones are replicates.
+    # The trial's value is that of its first result; further results are replicates.
     return next((each.std_error for each in study.observations() if each.trial == trial.number), None) or None

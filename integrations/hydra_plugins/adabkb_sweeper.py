@@ -1,7 +1,7 @@
-"""The sweeper where Hydra looks for it, for ``hydra/sweeper: adabkb``.
+"""The Hydra plugin of the sweeper, for ``hydra/sweeper: adabkb``.
 
-Hydra imports this module at the start of every program, so what a sweep needs is imported when it begins. Hydra
-executes it without a place in ``sys.modules``, where a dataclass would look for annotations that are postponed.
+Hydra imports this module at the start of every program, so dependencies of a sweep are imported when it begins. Hydra
+executes it without an entry in ``sys.modules``, where a dataclass would look up postponed annotations.
 """
 
 from dataclasses import dataclass, field
@@ -36,14 +36,14 @@ class AdaBKBSweeper(Sweeper):
     """Evaluates the trials of a study as jobs of Hydra.
 
     Args:
-        study: name of the study.
-        url: of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
-        local: a database, such as ``study.db``, whose own server is used instead.
-        budget: of the study, None for no end.
-        direction: "minimize" or "maximize" what the task returns.
-        workers: number of jobs that the launcher gets at once.
-        max_failures: so many failed jobs in a row stop the sweep with the last error.
-        params: overrides in Hydra's grammar by key, as they may also stand on the command line, which goes first.
+        study: the id of the study.
+        url: the URL of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
+        local: a database file, such as ``study.db``, whose own server is used instead of ``url``.
+        budget: the budget of the study; None for no limit.
+        direction: whether to "minimize" or "maximize" the return value of the task.
+        workers: the number of jobs that the launcher gets at once.
+        max_failures: the number of failed jobs in a row after which the sweep ends with the last error.
+        params: overrides in Hydra's grammar by key; those on the command line take precedence.
     """
 
     def __init__(

@@ -77,10 +77,10 @@ ADMISSION_THREADS = 8
 LARGE = 4096
 """Size in bytes from which answers are compressed."""
 COMPRESSION = 3
-"""Level of gzip: higher levels take two to five times as long for output that is a tenth smaller."""
+"""Level of gzip: higher levels take two to five times as long, for output that is a tenth smaller."""
 
 CHARTS = 4
-"""Charts of whole studies built at the same time: each may be large, and holds a database connection."""
+"""Charts of whole studies that are built at the same time. Each may be large, and holds a database connection."""
 
 LOADING_POLL_SECONDS = 0.05
 """Interval between two checks whether a model worker has loaded the engine."""
@@ -91,16 +91,16 @@ CALLS = "/api"
 DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
 
 Ask with `POST /v1/studies/{id}/suggest`, evaluate the point, tell with `POST /v1/studies/{id}/observe`.
-Every error is an `application/problem+json` document with a stable `code`. [The documentation](docs/) has guides,
-in which [the contract](docs/http.html) explains what is here in a line.
+Every error is an `application/problem+json` document with a stable `code`. See [the documentation](docs/);
+its [HTTP reference](docs/http.html) describes each call in detail.
 """
 
 
 def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
-    """An application on the database of the settings, which is opened when the application starts.
+    """Create an application for the database of the settings, which is opened when the application starts.
 
     Args:
-        settings: of the server.
+        settings: the server's settings.
         is_model_worker: whether it follows studies without serving HTTP; requires PostgreSQL.
 
     Raises:
@@ -155,7 +155,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
         await run_sync(clamp_leases, running)
-        while is_model_worker and running.is_loading:  # servers work better without it until then
+        while is_model_worker and running.is_loading:  # until then, it would only delay the servers
             await asyncio.sleep(LOADING_POLL_SECONDS)
         with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, delivery, settings):
             async with app.state.forwarding or nullcontext():
@@ -167,7 +167,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         if running.traces is not None:
             await run_sync(running.traces.close)
 
-    app = FastAPIOffline(  # FastAPI's own pages load assets from a network that lab machines may not reach
+    app = FastAPIOffline(  # FastAPI's own pages load assets from hosts that lab machines may not reach
         title="Ada-BKB service",
         description=DESCRIPTION,
         version=version("adabkb-service"),
@@ -200,8 +200,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
 
 def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_worker: bool) -> Forwarding | None:
-    """The forwarding of requests; None on SQLite, where each server follows the studies that it receives requests
-    for."""
+    """Return the forwarding of requests; None on SQLite, where each server follows the studies for which it receives
+    requests."""
     if running.database.is_sqlite:
         return None
     answer_seconds = settings.timeouts.outcome + MOST_SECONDS
@@ -226,7 +226,7 @@ def _connection_limits(settings: Settings) -> ConnectionLimits:
 def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
     """Add the middleware from the innermost to the outermost."""
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit, total=settings.bodies_limit)
-    app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # except event streams
     app.add_middleware(HeadMiddleware)
     app.add_middleware(OriginMiddleware, hosts=listed(settings.hosts), origins=listed(settings.origins))
     if settings.origins:
@@ -264,8 +264,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 def _sweeping(
     running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings
 ) -> Iterator[None]:
-    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, notices the
-    first token, deletes old rows and the content of deleted studies, and corrects the clock."""
+    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, closes open
+    access once a first token exists, deletes old rows and the content of deleted studies, and corrects the clock."""
     stop = threading.Event()
     late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 
@@ -286,9 +286,9 @@ def _sweeping(
                     gate.store_uses()
                     tidied_at = time.monotonic()
             except AdaBKBError as error:
-                logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
+                logger.warning("the sweep failed and is retried in %s s: %s", settings.sweep_seconds, error)
             except Exception:
-                logger.exception("the sweep failed; it is tried again in %s s", settings.sweep_seconds)
+                logger.exception("the sweep failed and is retried in %s s", settings.sweep_seconds)
 
     running.sweep_late_at = time.monotonic() + late_seconds
     thread = threading.Thread(target=loop, name="sweeper", daemon=True)

@@ -44,19 +44,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MOST_ERRORS = 100
-"""Errors listed in one answer; the others are counted."""
+"""The maximum number of errors listed in one answer; the others are counted."""
 MOST_BATCH_ERRORS = 1000
-"""Errors listed for all items of a batch together, beyond the first one of each item."""
+"""The maximum number of errors listed for all items of a batch together, beyond the first one of each item."""
 LONGEST_NAME = 200
-"""Characters of a name in a pointer; no parameter name is longer."""
+"""The maximum length of a name in a pointer, in characters; no parameter name is longer."""
 LONGEST_POINTER = 500
-"""Characters of a pointer."""
+"""The maximum length of a pointer, in characters."""
 LONGEST_DETAIL = 256
-"""Characters of the detail of one error."""
+"""The maximum length of the detail of one error, in characters."""
 LONGEST_MESSAGE = 1000
-"""Characters of the message about the whole request."""
+"""The maximum length of the message about the whole request, in characters."""
 LONGEST_VALUE = 200
-"""Characters of a value in a message."""
+"""The maximum length of a value in a message, in characters."""
 
 _SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+", re.IGNORECASE)
 _SHOWN = reprlib.Repr()
@@ -70,7 +70,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def masked(text: str) -> str:
-    """A text without the secrets of tokens."""
+    """Return a text without the secrets of tokens."""
     return _SECRET.sub(r"\1...", text)
 
 
@@ -152,12 +152,12 @@ class RateLimit(NamedTuple):
 
     name: str
     quota: int
-    """Per window."""
+    """Amount per window."""
     window: int
-    """In seconds."""
+    """Length of the window in seconds."""
     left: int
     reset: int
-    """Seconds until more is available, or everything."""
+    """Seconds until more is available or, if nothing is missing, until the quota is full."""
 
 
 class TooManyRequests(AdaBKBError):
@@ -201,14 +201,14 @@ class DeletionNotFound(NotFound):
 
 
 class WebhookNotFound(NotFound):
-    """No such webhook."""
+    """The webhook does not exist."""
 
     def __init__(self, study: str, webhook_id: str) -> None:
         super().__init__(f"Study {study!r} has no webhook {shown(webhook_id)}.")
 
 
 class FileNotFound(NotFound):
-    """No such file."""
+    """The file does not exist."""
 
     def __init__(self, study: str, trial: int, number: int) -> None:
         super().__init__(f"Trial {trial} of study {study!r} has no file {number}.")
@@ -272,7 +272,7 @@ class WebhookMade(Conflict):
     """A webhook was added with the same idempotency key; its secret cannot be shown again."""
 
     def __init__(self, webhook_id: str) -> None:
-        """By its id."""
+        """Create it with the id of that webhook."""
         super().__init__(
             f"Webhook {webhook_id} was added with this Idempotency-Key before, and only that answer had its secret."
         )
@@ -315,7 +315,7 @@ class Busy(AdaBKBError):
 
 class Contention(Busy):
     """The database rolled a transaction back because of another one (both wrote the same row, a deadlock, ...). A retry
-    sees the other one's changes."""
+    sees the changes of the other transaction."""
 
 
 class RowRefused(Contention):

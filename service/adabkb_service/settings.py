@@ -36,7 +36,7 @@ LISTS = {
 }
 """Settings that are lists -> the pattern of an item, and its description."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
-"""User and password in an address."""
+"""User and password in a URL."""
 
 
 class Settings(BaseSettings):

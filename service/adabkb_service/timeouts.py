@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 UNHURRIED = 3600.0
-"""For commands and tests, which wait for an answer as long as it takes."""
+"""An hour, longer than any wait of commands and tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,17 +13,19 @@ class Timeouts:
     """Longest waits in seconds. The defaults are effectively unlimited."""
 
     suggestion: float = UNHURRIED
-    """A suggestion waits for the model; then this and further ones get quasi-random points until the model replies."""
+    """How long a suggestion waits for the model. After that, points are quasi-random until the model replies."""
     follow: float = UNHURRIED
-    """A GET or PATCH of a study waits for the model to fold the latest results; then it shows earlier statistics."""
+    """How long a GET or PATCH of a study waits for the model to process the latest results. After that, it returns the
+    previous statistics."""
     request: float = UNHURRIED
-    """A request waits for its batch, and a question for its answer; then it is refused and may be retried."""
+    """How long a request waits for its batch, or a query for the model's answer. After that, it is refused and may be
+    retried."""
     contention: float = UNHURRIED
-    """A transaction is retried while other servers commit first."""
+    """How long a transaction is retried while other servers commit first."""
     decision: float = UNHURRIED
-    """The model decides on the points of one suggestion; it finishes the current point."""
+    """How long the model may decide on the points of one suggestion, apart from the current point."""
 
     @property
     def outcome(self) -> float:
-        """Longest wait of a caller for the outcome of a request; exceeds the duration of all its parts."""
+        """The maximum time that a caller waits for the outcome of a request, longer than all its parts."""
         return 6.0 * self.request

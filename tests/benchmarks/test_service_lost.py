@@ -14,12 +14,12 @@ def test_waits_count_from_the_kill_and_stand_ins_only_after_it() -> None:
     ]
     found = lost.cost(studies, killed=10)
     assert (found["next suggestion, longest s"], found["next of the model, longest s"]) == (3, 6)
-    assert (found["stand-ins"], found["longest call, s"]) == (1, 9)
+    assert (found["quasi-random points"], found["longest call, s"]) == (1, 9)
 
 
 def test_a_result_that_is_missing_or_stored_twice_is_counted() -> None:
     pairs = {"s": [Pair(0, 1, 2, 3)] * 4}
     short = lost.kept(pairs, {"s": {"observations": 3, "trials": 4}})
     twice = lost.kept(pairs, {"s": {"observations": 4, "trials": 5}})
-    assert (short["results lost"], short["results or trials too many"]) == (1, 0)
-    assert (twice["results lost"], twice["results or trials too many"]) == (0, 1)
+    assert (short["results lost"], short["surplus results or trials"]) == (1, 0)
+    assert (twice["results lost"], twice["surplus results or trials"]) == (0, 1)

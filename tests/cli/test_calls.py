@@ -447,7 +447,7 @@ def test_with_json_nothing_but_json_is_said_of_a_server_that_is_away() -> None:
 def test_something_else_that_answers_is_told_apart(address: str) -> None:
     with proxy(address) as hotel:
         hotel.faults.append("not ours")
-        assert "what it says is not JSON. Give the address of the server with --url." in adabkb(
+        assert "its answer is not JSON. Give the address of the server with --url." in adabkb(
             "study", "list", "--url", hotel.url, code=1
         )
 

@@ -48,7 +48,7 @@ def test_a_frame_is_as_good_as_a_file(tmp_path: Path) -> None:
     ("text", "arguments", "words"),
     [
         (TABLE.replace("194", "heavy"), {}, "molecules.csv, line 3, column 'mw' must be a finite number, not 'heavy'"),
-        (TABLE.replace("caffeine", "aspirin"), {}, "line 3: the row 'aspirin' comes twice"),
+        (TABLE.replace("caffeine", "aspirin"), {}, "line 3: the row 'aspirin' occurs twice"),
         (TABLE.replace("caffeine", " "), {}, "line 3, column 'molecule' has no name"),
         (TABLE.replace("180,A", "180,A,9"), {}, "line 2: has 5 cells, and the header 4"),
         (TABLE, {"name": "smiles"}, "has no column 'smiles'; it has 'molecule', 'logp'"),

@@ -50,7 +50,7 @@ def test_choices_and_descriptors_come_from_a_table(tmp_path: Path, text: str) ->
     ("text", "problem"),
     [
         ("solvent\nwater\n", "one column only; add a column for each descriptor"),
-        (TABLE + "water,1,2\n", "line 5: the choice 'water' comes twice"),
+        (TABLE + "water,1,2\n", "line 5: the choice 'water' occurs twice"),
         (TABLE + "DMF,,153\n", "line 5, column 'polarity' must be a finite number, not ''"),
         (TABLE + "DMF,6.4\n", "line 5, column 'boiling point' must be a finite number, not None"),
         (TABLE + "DMF,inf,153\n", "line 5, column 'polarity' must be a finite number, not 'inf'"),

@@ -137,7 +137,7 @@ def test_an_import_that_breaks_off_goes_on_where_it_ended(line: Study, address: 
         faulty.faults.extend([None, None, None, None, "lose answer"])
         with pytest.raises(ConnectionFailed) as broken:
             study.import_results(rows[:1_010])  # in two batches
-    assert broken.value.__notes__ == ["1000 rows are stored; the same call goes on where this one ended"]
+    assert broken.value.__notes__ == ["1000 rows are stored; repeat the call to import the others"]
     assert line.info().counts.observations == 1_010
     report = line.import_results(rows)
     assert (report.stored, report.repeated) == (10, 1_010)
@@ -279,13 +279,13 @@ def test_delimiters_and_a_byte_order_mark_are_recognised(line: Study, tmp_path: 
             r"no column for the value ('value'); the columns are x, score. Name it: value=...",
         ),
         ([{"x": 1, "value": 2}], {"std_error": "se"}, "no column for the std_error ('se'); the columns are x, value."),
-        ([{"x": 1, "value": 2}], {"columns": {"y": "x"}}, "named for 'y', which is no parameter; those are x"),
+        ([{"x": 1, "value": 2}], {"columns": {"y": "x"}}, "named for 'y', which is not a parameter; those are x"),
         ([{"x": 1}], {"value": "x"}, "column 'x' would be the value and a parameter; name another column"),
         ([], {}, "there is no result in the results"),
         ("a.txt", {}, "a.txt is of no kind that can be imported; those are .csv, .jsonl, .csv.gz, .jsonl.gz, .xlsx"),
         ("a.csv", {}, "a.csv is not encoded as UTF-8 (invalid start byte); save it so"),
         ("a.jsonl.gz", {}, "a.jsonl.gz is not what its name says: Not a gzipped file"),
-        ("a.xlsx", {}, "a.xlsx is no Excel file: File is not a zip file"),
+        ("a.xlsx", {}, "a.xlsx is not an Excel file: File is not a zip file"),
         ("twice.csv", {}, "the header has a column twice: x,value,x"),
         ({"x": 1}, {}, "an iterable of dicts or a study of Optuna, not from dict"),
     ],

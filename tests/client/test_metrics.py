@@ -49,7 +49,7 @@ def test_results_are_told_corrected_and_imported_with_metrics(client: Client, st
     with study.trial() as trial:
         trial.observe(3.0, metrics={"cost": 2.5, "size": 1})
     assert study.recommendation().reason == "nothing_feasible"
-    assert "keeps all outcome constraints" in study._repr_html_()
+    assert "satisfies all outcome constraints" in study._repr_html_()
     study.correct(1, 3.0, metrics={"cost": 0.5})
     file = tmp_path / "results.csv"
     file.write_text("x,value,cost,metrics.size,std_errors.cost\n1,4,0.25,2,0.5\n1.5,5,,2,\n")

@@ -189,7 +189,7 @@ def test_the_traceback_has_the_lines_of_the_user_alone(study: Study, server: str
     told = "".join(traceback.format_exception(caught.value))
     assert 'return {"a": 1.0}["b"]' in told
     assert told.count("adabkb_client") <= 2
-    assert "was given back, not failed" in told
+    assert "was released, not failed" in told
     assert "catch=KeyError" in told
     assert {trial.state for trial in study.trials()} == {"released"}
 

@@ -210,7 +210,7 @@ def test_a_result_is_not_told_to_a_trial_of_another_study_that_has_the_name_now(
     assert anew.suggest().number == trial.number
     with Client(faulty.url) as other:
         (refused,) = other.deliver().refused
-    assert "was created anew" in str(refused.refusal)
+    assert "was created again" in str(refused.refusal)
     assert values(anew) == []
 
 

@@ -155,7 +155,7 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
         lab.after_some_results()
         with newer_version(tmp_path, ADDS):
             asked = CliRunner().invoke(adabkb, ["data", "doctor", "--database", lab.url])
-            assert (asked.exit_code, "adabkb data migrate; its servers may go on meanwhile" in asked.output) == (
+            assert (asked.exit_code, "adabkb data migrate; its servers may keep running" in asked.output) == (
                 1,
                 True,
             )

@@ -53,7 +53,7 @@ EVERY_KIND = Space(
         ("a <= 1, b <= 2", 1, "split the constraint at the comma"),
         ("a <= 1 or 3", 11, "must compare"),
         ("(a <= 1 or b) <= 2", 2, "must consist of"),
-        ("a + b == 1", 10, "== needs a parameter beside it; for computed numbers use <="),
+        ("a + b == 1", 10, "== needs a parameter on one side; for computed numbers use <="),
         ("a == 1 + 1", 6, "must be a value; for computed numbers use <="),
         ("a == b + '1'", 6, "must be a value; for computed numbers"),
         ("a == -'x'", 6, "must be a value: a number, a text in quotes, True, False or None"),

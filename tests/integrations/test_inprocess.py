@@ -239,7 +239,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
-        ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is none of"),
+        ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is not"),
         ({"space": {**PAIR, "y": Float(0, 1, when={"l": [1]})}}, "space['y']: when['l'] is not one of the parameters"),
         ({"space": {**PAIR, "n": Int(1, 9, when={"n": [2]})}}, "space['n']: when['n'] is the parameter itself"),
         (
@@ -268,12 +268,12 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"noise_std": 0}, "noise_std must be positive, not 0.0"),
         (
             {"prior": {"y": {"around": 0, "width": 1}}},
-            "prior['y']: there is no such parameter that varies; known are x",
+            "prior['y']: no varying parameter has this name; known are x",
         ),
         ({"prior": {"x": {"around": 0.5}}}, "prior['x'] must have around and width, and nothing else"),
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),
         ({"prior": {"x": {"around": 0.5, "width": 0}}}, "prior['x']: width must be more than 0, not 0.0"),
-        ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is no choice"),
+        ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is not a choice"),
         ({"catch": "all"}, "catch must be a class of exceptions or a tuple of them, not 'all'"),
     ],
 )
@@ -315,10 +315,10 @@ def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: C
     [
         ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server have more systems"),
         ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
-        ({"algorithm": {"kind": "random"}, "prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior goes with"),
+        ({"algorithm": {"kind": "random"}, "prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior requires "),
         (
             {"algorithm": {"kind": "sobol"}, "mixtures": [Mixture(parameters=["x", "y"])]},
-            r"mixtures do not go with .*random",
+            r"mixtures cannot be combined with .*random",
         ),
     ],
 )

@@ -67,6 +67,4 @@ KINDS: dict[str, Draw] = {
     "few_levy": partial(few, levy),
     "few_bent_valley": partial(few, bent_valley),
 }
-MANY = [
-    Family(f"many_{kind}", d, draw, budget=BUDGET, seeds=SEEDS) for kind, draw in KINDS.items() for d in DIMENSIONS
-]
+MANY = [Family(f"many_{kind}", d, draw, budget=BUDGET, seeds=SEEDS) for kind, draw in KINDS.items() for d in DIMENSIONS]

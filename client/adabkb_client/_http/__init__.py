@@ -1,1 +1,1 @@
-"""How calls are sent: connections, repetition, results that are kept while the server is away."""
+"""How calls are sent: connections, retries, and results kept on disk while the server is down."""

@@ -1,4 +1,5 @@
-"""The transport that awaits: as ``transport.py``, on httpx's asynchronous client. Files are left to threads."""
+"""The async transport, on httpx's async client, with the features of ``transport.py``. Files are accessed in
+threads."""
 
 import asyncio
 import logging
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class AsyncTransport(Exchange):
-    """Performs procedures while other tasks run."""
+    """Performs procedures without blocking the event loop."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -34,7 +35,7 @@ class AsyncTransport(Exchange):
         self._delivering = False
 
     async def close(self) -> None:
-        """Close the connections that were made here."""
+        """Close the connections that this object opened."""
         if not self._is_ours:
             return
         if self._settings.http_client is None:
@@ -42,15 +43,15 @@ class AsyncTransport(Exchange):
         self.server.close()
 
     async def perform(self, steps: Steps[T]) -> T:
-        """Perform a procedure, and repeat each call until it is answered."""
+        """Perform a procedure, and retry each call until it is answered."""
         try:
             return await _performed(steps, self._call)
         except AdaBKBError as error:
-            # The frames of the repetition would only hide where the program made the call.
+            # The frames of the retries would hide where the program made the call.
             raise error.with_traceback(None) from None
 
     async def perform_in_threads(self, steps: Steps[T]) -> T:
-        """Perform a procedure that reads or writes files: its steps between two calls run in threads."""
+        """Perform a procedure that reads or writes files: the steps between two calls run in threads."""
         try:
             return await _performed(steps, self._call, advance=_in_thread)
         except AdaBKBError as error:
@@ -68,7 +69,7 @@ class AsyncTransport(Exchange):
                 return
 
     async def deliver(self) -> Delivery:
-        """Send the results that are kept for this server, each once."""
+        """Send the results that are kept for this server, each with exactly one effect."""
         return await _performed(delivery(self.outbox), self._send, advance=_in_thread)
 
     async def _call(self, call: Call) -> Json:
@@ -90,7 +91,7 @@ class AsyncTransport(Exchange):
 
         async def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+            if kept is not None and self.outbox is not None:  # now, since this process may end while it waits
                 await asyncio.to_thread(self.outbox.keep, kept, error_of(state))
 
         async for attempt in AsyncRetrying(**self._retrying(patience, on_failure)):
@@ -113,7 +114,7 @@ class AsyncTransport(Exchange):
         return self._read(call, response, address)
 
     async def _address(self) -> str:
-        if isinstance(self.server, LocalServer):  # to start it takes seconds
+        if isinstance(self.server, LocalServer):  # starting it takes seconds
             return await asyncio.to_thread(self.server.address)
         return self.server.address()
 
@@ -130,7 +131,7 @@ class AsyncTransport(Exchange):
 
 
 class _Connections:
-    """The client of httpx, made at the first call: certificates are read from files."""
+    """The httpx client, created at the first call, since reading certificates takes time."""
 
     def __init__(self, given: httpx.AsyncClient | None) -> None:
         self._http = given
@@ -138,7 +139,7 @@ class _Connections:
     async def opened(self, settings: Settings) -> httpx.AsyncClient:
         if self._http is None:
             trusted = await asyncio.to_thread(trusted_certificates, settings.verify)
-            if self._http is None:  # another task may have been faster
+            if self._http is None:  # another task may have created it
                 self._http = httpx.AsyncClient(verify=trusted, proxy=settings.proxy)
         return self._http
 

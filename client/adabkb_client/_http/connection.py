@@ -18,14 +18,14 @@ from adabkb_client._http.protocol import FIRST_CONTACT, REMEDY, without_secrets
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 OutboxFolder = str | Path | Literal[False] | None
-"""The folder of kept results; None for the default, False for none."""
+"""The folder of kept results; None for the default, False to keep none."""
 Verify = str | os.PathLike[str] | ssl.SSLContext | bool
-"""Which certificates of servers are trusted."""
+"""How to verify the server's certificate."""
 
 CONTROLS = {"\n": "the end of a line", "\r": "a carriage return", "\t": "a tab", "\0": "NUL"}
-"""Characters that have no name in Unicode."""
+"""Characters without a name in Unicode."""
 LONGEST_TOKEN = 8192
-"""Characters. A longer header is refused by most servers and proxies."""
+"""The maximum length in characters; most servers and proxies refuse longer headers."""
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 PROXY = re.compile(r"(?:https?|socks5h?)://[^/]")
@@ -35,17 +35,17 @@ UNSENDABLE = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server that another program runs. No error shows its address before it is checked, as it may be a token.
+    """A server run by another program. No error shows its URL before it is checked, since it may be a token by mistake.
 
     Raises:
-        ValueError: the address has no scheme.
+        ValueError: the URL has no scheme.
         httpx.InvalidURL: the URL is invalid for another reason.
     """
 
     url: str = field(repr=False)
-    """Its address, perhaps with a password."""
+    """The server's URL, which may contain a password."""
     first_contact = FIRST_CONTACT
-    """Seconds for which a call is repeated if the server has never answered."""
+    """Seconds for which a call is retried if the server has never answered."""
     remedy = REMEDY
     """The remedy if the server does not respond."""
 
@@ -66,21 +66,21 @@ class RemoteServer:
 
     @property
     def name(self) -> str:
-        """Its address, without secrets: messages, the log of httpx and the names of files show it."""
+        """The server's URL without secrets, for messages, the log of httpx and file names."""
         return without_secrets(self.url)
 
     @property
     def credentials(self) -> tuple[str, str] | None:
-        """User and password of the address, for a proxy that asks for them; None if it has none."""
+        """User and password in the URL, for a proxy that requires them; None without them."""
         url = httpx.URL(self.url)
         return (url.username, url.password) if url.userinfo else None
 
     def address(self) -> str:
-        """Return its address."""
+        """Return the server's URL."""
         return self.name
 
     def close(self) -> None:
-        """Do nothing: it is not ours."""
+        """Do nothing, since this process does not run the server."""
 
 
 Server = RemoteServer | LocalServer
@@ -101,10 +101,10 @@ class Settings:
     http_client: httpx.Client | httpx.AsyncClient | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the settings from which another process makes its own connections.
+        """Return the settings, from which another process opens its own connections.
 
         Raises:
-            TypeError: it is of this process only.
+            TypeError: a setting cannot be sent to another process.
         """
         given = {"http_client": self.http_client is not None, "verify": isinstance(self.verify, ssl.SSLContext)}
         for name in (name for name, is_here in given.items() if is_here):
@@ -116,7 +116,7 @@ class Settings:
 
 
 def server_at(url: str | None) -> RemoteServer:
-    """Return the server at an address; else at the environment's ADABKB_URL, else at the default one."""
+    """Return the server at a URL; by default that of ADABKB_URL, or else the default URL."""
     return RemoteServer(url or os.environ.get("ADABKB_URL") or DEFAULT_URL)
 
 
@@ -131,7 +131,7 @@ def settings(
     proxy: str | None = None,
     http_client: httpx.Client | httpx.AsyncClient | None = None,
 ) -> Settings:
-    """Complete the arguments of a client by the environment: see ``Client``."""
+    """Complete the arguments of a client from the environment: see ``Client``."""
     if http_client is not None and (verify is not True or proxy is not None):
         raise ValueError("verify and proxy are those of the http_client that is given: httpx.Client(verify=..., ...)")
     _check_proxy(proxy)
@@ -142,11 +142,11 @@ def settings(
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers that can be sent. No error shows a value, as it may be a secret.
+    """Return headers that can be sent. Errors never show a value, which may be a secret.
 
     Raises:
-        TypeError: a name or a value is no text.
-        ValueError: it has a character that a header cannot have.
+        TypeError: a name or a value is not a text.
+        ValueError: a value has a character that a header cannot have.
     """
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -157,20 +157,20 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_proxy(proxy: str | None) -> None:
-    """Refuse a text that is not the address of a proxy. The error does not show it, as it may have a password."""
+    """Refuse an invalid proxy URL. The error does not show it, since it may have a password."""
     if proxy is not None and not (isinstance(proxy, str) and PROXY.match(proxy)):
         raise ValueError("proxy must be the address of one, such as http://proxy.example.org:3128")
 
 
 def checked_token(token: Any, name: str) -> str | None:
-    """Return a token that can be sent; None without a token. No error shows it.
+    """Return a token that can be sent; None without a token. Errors never show it.
 
     Args:
         token: the user's value.
         name: name of the argument or the variable, for errors.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: it is not a text.
         ValueError: it is too long, or has a character that a header cannot have.
     """
     if token is None or token == "":

@@ -1,11 +1,11 @@
-"""The server of a database on this machine: found if it runs, started if it does not, and gone with its last client.
+"""The server of a local database: reused if it runs, started otherwise, and stopped after its last client.
 
-Two files beside the database say who is there. Both are locked as long as a process lives, and the system unlocks them
-however it ends:
+Two files beside the database coordinate this. A process locks them while it lives, and the system unlocks them
+however the process ends:
 
-``study.db.server`` has the output of the server, its address included. Whoever can lock it starts a server, and leaves
-the lock to that.
-``study.db.clients`` is empty. Each client shares a lock on it. The server ends when it can have the lock for itself.
+``study.db.server`` has the output of the server, including its URL. A process that can lock it starts a server, which
+inherits the lock.
+``study.db.clients`` is empty. Each client holds a shared lock on it. The server stops when it gets an exclusive lock.
 """
 
 import hashlib
@@ -32,48 +32,48 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 START_PATIENCE = 120.0
-"""Seconds that a server has to start. The first one after an installation may compile its numerics."""
+"""Seconds within which a server must start. The first start after an installation may compile the numerics."""
 END_PATIENCE = 60.0
-"""Seconds that a server has to end."""
+"""Seconds within which a server must stop."""
 LOOK_EVERY = 0.02
-"""Seconds between two looks at whether a server is ready, or has ended."""
+"""Seconds between two checks whether a server is ready, or has stopped."""
 INSTALL = "pip install 'adabkb-service[server]'"
 SERVE = "from adabkb_service.cli import main; main()"
 ADDRESS = re.compile(rb"^adabkb: listening on (http://\S+)$", re.MULTILINE)
 
 
 class LocalServer:
-    """The server of a database, which lives as long as any process has such an object that is not closed.
+    """The server of a local database, which runs as long as any process has an open object of this class.
 
     Args:
-        database: the SQLite file; it is created if there is none.
+        database: the SQLite file, which is created if it does not exist.
 
     Raises:
         ConnectionFailed: the files beside the database cannot be written.
-        ImportError: the server is not installed here.
-        OSError: this system has no locks of the kind that is needed.
+        ImportError: the server is not installed.
+        OSError: this system has no POSIX file locks.
     """
 
     first_contact = RETRY_FOR
-    """As ``RemoteServer.first_contact``: the address of this server is never wrong."""
+    """See ``RemoteServer.first_contact``; the URL of this server is never wrong."""
     credentials = None
-    remedy = "It is started anew by the next call."
+    remedy = "The next call starts it again."
 
     def __init__(self, database: str | Path) -> None:
         _check_system()
         self.database = Path(database).resolve()
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]
         self.name = f"local-{self.database.name[:100]}-{digest}"
-        """The name of the server's outbox: its port differs from start to start."""
+        """The name of the server's outbox, since its port changes with each start."""
         self._one_at_a_time = threading.Lock()
         clients = self._opened(self._beside("clients"))
         self._join(clients)
         self.close = weakref.finalize(self, clients.close)
-        """Leave the server, which ends if this was the last client."""
+        """Disconnect from the server, which stops after the last client."""
 
     @classmethod
     def running(cls, database: str | Path) -> Self:
-        """Return the server of a database, which runs. Raises as ``LocalServer`` and ``address``."""
+        """Return the running server of a database. Raises the errors of ``LocalServer`` and ``address``."""
         server = cls(database)
         try:
             server.address()
@@ -86,10 +86,10 @@ class LocalServer:
         return type(self), (self.database,)
 
     def address(self) -> str:
-        """Return the address of the server, which is started first if it does not run.
+        """Return the URL of the server, which is started if it does not run.
 
         Raises:
-            ConnectionFailed: it does not start; the text has what it said. Or it runs on another machine.
+            ConnectionFailed: it does not start (the message has its output), or it runs on another machine.
         """
         with self._one_at_a_time:
             while True:
@@ -103,11 +103,11 @@ class LocalServer:
 
     @property
     def address_file(self) -> Path:
-        """Where the server's output goes."""
+        """The path of the server's output."""
         return self._beside("server")
 
     def _join(self, clients: FileIO) -> None:
-        """Share the lock on a file. Wait for a server that is just ending because nobody shared it."""
+        """Get a shared lock on a file. If a server is stopping after its last client, wait for its end."""
         until = time.monotonic() + END_PATIENCE
         while not _locked(clients, fcntl.LOCK_SH):
             if time.monotonic() > until:
@@ -127,13 +127,13 @@ class LocalServer:
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
         with self._opened(self.address_file) as output:
             server = subprocess.Popen(  # noqa: S603 (no shell, and the path is quoted in a URL)
-                # -P: a module of the script's folder must not take the place of one that the server imports.
+                # -P: a module in the script's folder must not shadow one that the server imports.
                 [sys.executable, "-P", "-c", SERVE, "serve", *here, "--while-used", self._beside("clients")],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=[locked.fileno()],  # unlike its output, the server's own processes do not inherit it
-                start_new_session=True,  # Ctrl-C is for the script, which has yet to give its trials back
+                pass_fds=[locked.fileno()],  # the server's own child processes do not inherit it
+                start_new_session=True,  # Ctrl-C is for the script, which must still release its trials
             )
         threading.Thread(target=server.wait, daemon=True).start()  # it may end long before this process
         until = time.monotonic() + START_PATIENCE
@@ -146,7 +146,7 @@ class LocalServer:
         raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it says nothing'}")
 
     def _address(self, file: FileIO) -> str | None:
-        """Return the address that a server has written, None if it is not there yet."""
+        """Return the URL that a server has written; None if it has not written one yet."""
         content = _content(file)
         found = ADDRESS.search(content)
         if found is None:
@@ -177,7 +177,7 @@ def _check_system() -> None:
 
 
 def _locked(file: FileIO, kind: int) -> bool:
-    """Lock a file, shared or alone, unless others have locked it otherwise, and return whether that was done."""
+    """Lock a file, shared or exclusively, and return whether that was possible."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,8 +1,8 @@
 """Results that could not be delivered: kept on disk, and sent when the server answers again.
 
-Each result is a file of its own, in the folder of its server. It is written to disk in full before it gets its name, so
-a file is whole or not there. No lock is needed: whoever meets the server sends what is there, with the idempotency key
-of the first attempt, so that a result that two processes send is stored once.
+Each result is a separate file in the folder of its server. It is written completely before it gets its name, so a
+file is either complete or absent. No lock is needed: any process that reaches the server sends the kept results with
+the idempotency keys of their first attempts, so a result that two processes send is stored once.
 """
 
 import json
@@ -30,24 +30,24 @@ from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailabl
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 60.0
-"""Seconds until the folder is looked at again if it was empty: another process may have kept a result there."""
+"""Seconds until an empty folder is checked again, since another process may have kept a result there."""
 REFUSED = "refused"
-"""The folder, beside the results that wait, of those that the server has refused."""
+"""The folder of results that the server has refused, inside the folder of kept results."""
 
 PATH = re.compile(r"/studies/[A-Za-z0-9][A-Za-z0-9._-]{0,99}/observe")
-"""The path of the requests that tell a result, as docs/http.md has it."""
+"""The path of requests that report results, see docs/http.md."""
 KEY = re.compile(r"[!-~]{1,255}")
-"""An idempotency key: printable, without spaces, so that it can be a header."""
+"""The form of an idempotency key: printable, without spaces, so that it can be a header."""
 
 
 @dataclass(frozen=True)
 class KeptResult:
-    """A result, or a failure, that the server has not got.
+    """A result, or a failure, that the server has not received.
 
-    ``path`` and ``body`` are those of the request. ``trial_created_at`` tells the trial from one of the same number in
-    a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused,
-    and ``last_error`` why the last attempt to send it failed. ``file`` is where the result was read, None if it is one
-    that was not read.
+    ``path`` and ``body`` are those of the request. ``trial_created_at`` distinguishes the trial from one with the same
+    number in a study that was deleted and created again. ``refusal`` is the server's reason for refusing the result,
+    and ``last_error`` the error of the last attempt to send it. ``file`` is the file from which the result was read, or
+    None.
     """
 
     path: str
@@ -61,7 +61,7 @@ class KeptResult:
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
-        """Return the result that a request tells, as of now."""
+        """Return the result in a request, kept as of now."""
         created = None if created_at is None else created_at.isoformat()
         return cls(path, dict(body), key, created, datetime.now(UTC).isoformat(timespec="microseconds"))
 
@@ -72,7 +72,7 @@ class KeptResult:
 
     @property
     def name(self) -> str:
-        """The name of its file; names sort by time."""
+        """The name of its file; the names sort by time."""
         return f"{self.kept_at.replace(':', '')}-{self.idempotency_key}.json"
 
     def __str__(self) -> str:
@@ -83,17 +83,17 @@ class KeptResult:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The outcome of sending kept results: ``sent`` were stored, ``refused`` were set aside."""
+    """The outcome of sending kept results: ``sent`` were stored, ``refused`` were moved to a separate folder."""
 
     sent: tuple[KeptResult, ...]
     refused: tuple[KeptResult, ...]
 
 
 class Outbox:
-    """The kept results of one server.
+    """The kept results for one server.
 
     Args:
-        server: names it: its address or, for the server of ``Client.local``, whose port changes, its database.
+        server: the server's name: its URL or, for ``Client.local``, whose port changes, its database.
         folder: the folder of the results for all servers; default: $ADABKB_OUTBOX, or the folder in which this
             platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
     """
@@ -107,7 +107,7 @@ class Outbox:
 
     @classmethod
     def every(cls, folder: str | Path | None = None) -> list[Self]:
-        """Return the outboxes of all servers, by name: some may have moved to another address since."""
+        """Return the outboxes of all servers, ordered by name, including servers that have moved."""
         try:
             names = sorted(entry.name for entry in os.scandir(_root(folder)) if entry.is_dir())
         except FileNotFoundError:
@@ -115,15 +115,15 @@ class Outbox:
         return [cls(unquote(name), folder) for name in names]
 
     def is_due(self) -> bool:
-        """Whether to look for results that wait: one was kept here, or nobody has looked for a while."""
+        """Whether to check for kept results: one was kept by this object, or the last check was long ago."""
         return monotonic() >= self._due_at
 
     def has_kept(self, kept: KeptResult) -> bool:
-        """Whether a result was written by this object, without a look at the disk."""
+        """Return whether this object has written a result, without checking the disk."""
         return kept.name in self._kept
 
     def waiting(self) -> list[KeptResult]:
-        """Return the results that wait for the server, oldest first."""
+        """Return the results to send, oldest first."""
         before, due_at = self._times_kept, monotonic() + LOOK_EVERY
         found = [replace(kept, refusal=None) for kept in _read(self.folder)]
         if not found and self._times_kept == before:
@@ -135,17 +135,17 @@ class Outbox:
         return _read(self.folder / REFUSED)
 
     def file(self, kept: KeptResult) -> Path:
-        """Return where a result is, or would be."""
+        """Return the path of a result's file, whether or not it exists."""
         return kept.file or self.folder / kept.name
 
     def holds(self, kept: KeptResult) -> bool:
         """Return whether a result is on disk."""
-        return os.path.exists(self.file(kept))  # Path.exists() raises in a folder that may not be entered
+        return os.path.exists(self.file(kept))  # Path.exists() raises in a folder without permission
 
     def keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
         """Write a result to disk, with the error of the last attempt to send it, and return whether it is there.
 
-        If that fails, log it.
+        If that fails, log the error.
         """
         said = None if error is None else str(error).partition("\n")[0]
         self._kept.add(kept.name)
@@ -154,17 +154,17 @@ class Outbox:
         return self._written(replace(kept, last_error=said)) or self.holds(kept)
 
     def remove(self, kept: KeptResult) -> None:
-        """Forget a result. If its file cannot be removed, log it."""
+        """Remove a result. If its file cannot be removed, log the error."""
         self._kept.discard(kept.name)
         try:
             self.file(kept).unlink(missing_ok=True)
         except OSError as error:
-            # One that was not read is hardly there: the folder cannot be used, and was of no use to it.
+            # A result without a file was probably never written, so nothing is lost.
             level = logging.INFO if kept.file is None else logging.WARNING
             log.log(level, "the file of %s cannot be removed: %s", kept, error)
 
     def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
-        """Set a result aside, with the server's refusal. If that fails, log it, and leave the result in place."""
+        """Move a result to the refused ones, with the server's reason. If that fails, log the error and leave it."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
         log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
         if self._written(refused):
@@ -173,10 +173,10 @@ class Outbox:
         return refused
 
     def put_back(self, refused: KeptResult) -> None:
-        """Let a refused result wait again, so that it is sent once more.
+        """Move a refused result back to the results to send.
 
         Raises:
-            OSError: its file cannot be moved.
+            OSError: the file cannot be moved.
         """
         os.replace(self.file(refused), self.folder / self.file(refused).name)
 
@@ -211,7 +211,7 @@ def _kept(file: Path) -> KeptResult | None:
         return _checked(KeptResult(**{name: document[name] for name in _STORED if name in document}, file=file))
     except FileNotFoundError:  # another process has just delivered it
         return None
-    except OSError as error:  # such as another user's
+    except OSError as error:  # such as a file of another user
         log.warning("%s cannot be read, and is left alone: %s", file, error)
         return None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -222,11 +222,11 @@ def _kept(file: Path) -> KeptResult | None:
 
 
 def _checked(kept: KeptResult) -> KeptResult:
-    """Return a kept result if it is a request that this client makes: it is sent with the reader's token.
+    """Return a kept result if it is a request of this client, since it is sent with the reader's token.
 
     Raises:
-        TypeError: a part of it is of another type.
-        ValueError: a part of it is of the right type, and still none of such a request.
+        TypeError: a part has the wrong type.
+        ValueError: a part has the right type, but does not belong to such a request.
     """
     if not isinstance(kept.body, dict) or not all(
         isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
@@ -244,14 +244,14 @@ def _checked(kept: KeptResult) -> KeptResult:
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:
-    """Write a file so that it survives a crash of the machine from the moment at which it has its name."""
+    """Write a file so that, once it has its name, it survives a crash of the machine."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
         part.write(json.dumps(document, indent=1).encode())
         part.flush()
         os.fsync(part.fileno())
     os.replace(part.name, file)
-    if os.name == "posix":  # elsewhere a folder cannot be opened
+    if os.name == "posix":  # other systems cannot open a folder
         folder = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -260,7 +260,7 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
-    """Send the results that are kept for a server, each once. What is neither stored nor refused waits on."""
+    """Send the results that are kept for a server, each with exactly one effect. Others stay kept."""
     sent: list[KeptResult] = []
     refused: list[KeptResult] = []
     if outbox is not None:
@@ -271,7 +271,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
                 if is_refusal(error):
                     refused.append(outbox.refuse(kept, str(error)))
                     continue
-                if outbox.holds(kept):  # or else another process has just delivered it
+                if outbox.holds(kept):  # otherwise another process has just delivered it
                     outbox.keep(kept, error)
                 if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
                     raise
@@ -287,6 +287,6 @@ def _sent_now(kept: KeptResult) -> Steps[None]:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
         trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
         if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
-            detail = f"study {kept.study!r} was created anew: this is another trial"
+            detail = f"study {kept.study!r} was created again, so this is another trial"
             raise from_problem(404, {"code": "trial_not_found", "detail": detail})
     yield Call("POST", kept.path, kept.body, key=kept.idempotency_key)

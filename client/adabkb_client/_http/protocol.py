@@ -21,19 +21,19 @@ from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, Une
 
 CONNECT_TIMEOUT = 5.0
 RETRY_FOR = 120.0
-"""Seconds of retrying, unless the program chooses."""
+"""Default number of seconds for retries."""
 FIRST_CONTACT = 5.0
-"""The same for a server that has never answered, so that a wrong address is noticed soon."""
+"""The same for a server that has never answered, so that a wrong URL is noticed soon."""
 RETRY_AFTER_CAP = 30.0
 """Longest pause, in seconds, that a server's Retry-After can impose."""
 BY_A_PROXY = (401, 403, 413, 429, 502, 503, 504)
-"""Statuses by which a proxy in front of the server refuses a request, or says that the server is away or busy."""
+"""Statuses with which a proxy refuses a request, or reports that the server is down or busy."""
 REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment."
 
 log = logging.getLogger("adabkb_client")
 
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-"""OpenSSL's reasons for an answer that is plain HTTP."""
+"""OpenSSL's reasons if the answer is plain HTTP."""
 _USER = re.compile(r"//[^/?#]*@")
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 
@@ -57,7 +57,7 @@ def trace_headers() -> dict[str, str]:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address as messages show it: without user and password, without query and fragment."""
+    """Return a URL for messages: without user, password, query and fragment."""
     return _QUERY.sub("", _USER.sub("//", url, count=1))
 
 
@@ -65,7 +65,7 @@ def trusted_certificates(verify: str | os.PathLike[str] | ssl.SSLContext | bool)
     """Return the TLS context with the trusted certificates: see ``Client``.
 
     Raises:
-        OSError: there is no such file or folder, or it has no certificates.
+        OSError: the file or folder does not exist, or has no certificates.
     """
     if isinstance(verify, ssl.SSLContext):
         return verify
@@ -74,7 +74,7 @@ def trusted_certificates(verify: str | os.PathLike[str] | ssl.SSLContext | bool)
 
 @cache
 def _trusted_by_default() -> ssl.SSLContext:
-    """To load it takes longer than a call, so that it is done once a process."""
+    """Load the default certificates once per process, since this takes longer than a call."""
     return httpx.create_ssl_context()
 
 
@@ -95,7 +95,7 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
 
     Raises:
         APIError: the server refused.
-        UnexpectedAnswer: something else than the server answered.
+        UnexpectedAnswer: the answer is not from this API.
     """
     if response.is_success:
         return response
@@ -129,7 +129,7 @@ def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBErr
 
 
 def _tls_of(error: BaseException | None) -> ssl.SSLError | None:
-    """Return the fault of TLS that has caused an error, if one has."""
+    """Return the TLS error that caused an error, if any."""
     while error is not None:
         if isinstance(error, ssl.SSLError):
             return error
@@ -141,16 +141,16 @@ def as_json(response: httpx.Response, url: str) -> Json:
     """Return the document of an answer.
 
     Raises:
-        UnexpectedAnswer: it is not JSON.
+        UnexpectedAnswer: the answer is not JSON.
     """
     try:
         return response.json()
     except ValueError:
-        raise UnexpectedAnswer(f"something else answers at {url}: what it says is not JSON.\n{REMEDY}") from None
+        raise UnexpectedAnswer(f"something else answers at {url}: its answer is not JSON.\n{REMEDY}") from None
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
-    """Return the problem document, or an empty one if it was not the API that answered."""
+    """Return the problem document; empty if the answer is not from this API."""
     if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
         return {}
     try:
@@ -167,7 +167,7 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 def say_once(patience: float, state: RetryCallState) -> None:
-    """Log that a call is being repeated, so that the program does not wait in silence."""
+    """Log once that a call is retried, so that the program does not wait silently."""
     if state.attempt_number == 1 and state.outcome is not None:
         cause = str(state.outcome.exception()).partition("\n")[0]
         log.warning("%s Trying again for up to %g seconds.", cause, patience)

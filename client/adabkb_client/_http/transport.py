@@ -1,6 +1,6 @@
-"""One HTTP connection pool: requests are repeated until they are answered, and kept results are delivered.
+"""The blocking transport, with one connection pool: calls are retried until they are answered.
 
-``Exchange`` is what the blocking and the awaiting transport have in common. Each adds only what sends and waits.
+``Exchange`` has the common parts of the blocking and the async transport, which add only sending and waiting.
 """
 
 import json
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Exchange:
-    """The settings of a connection, its requests, and the fate of results that cannot be sent."""
+    """The settings of a connection, its requests, and the handling of results that cannot be sent."""
 
     def __init__(self, settings: Settings) -> None:
         self.server = settings.server
@@ -55,7 +55,7 @@ class Exchange:
         return {"verify": trusted_certificates(self._settings.verify), "proxy": self._settings.proxy}
 
     def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
-        """Return the same connections with other settings; None keeps a setting."""
+        """Return an object with the same connections and other settings; None keeps a setting."""
         now = self._settings
         derived = object.__new__(type(self))
         vars(derived).update(vars(self), _is_ours=False)
@@ -68,7 +68,7 @@ class Exchange:
         return derived
 
     def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
-        """Pickle the settings: another process makes its own connections."""
+        """Pickle the settings; another process opens its own connections."""
         return type(self), (self._settings,)
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
@@ -98,17 +98,18 @@ class Exchange:
 
     @property
     def _auth(self) -> Any:
-        """As ``send`` of httpx takes it: credentials of the address go before those of a client of the program's."""
+        """The ``auth`` argument of httpx: credentials in the URL take precedence over those of the program's own
+        client."""
         return self._credentials or httpx.USE_CLIENT_DEFAULT
 
     def _kept(self, call: Call) -> KeptResult | None:
-        """Return the result that a call tells, if it is to be kept while the server is away."""
+        """Return the result that a call reports, if it should be kept while the server is down."""
         if self.outbox is None or not call.tells_result or call.body is None or call.key is None:
             return None
         return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
 
     def _retrying(self, patience: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
-        """Return how to repeat a call, as tenacity takes it."""
+        """Return the retry policy of a call, as arguments of tenacity."""
         return {
             "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
             "wait": partial(pause, patience),
@@ -118,7 +119,7 @@ class Exchange:
         }
 
     def _patience(self, call: Call) -> float:
-        """The seconds for which to retry a call, at most ``retry_for`` of the client."""
+        """The seconds for which to retry a call, limited by the client's ``retry_for``."""
         told = self._settings.retry_for
         if call.retry_for is not None:
             return call.retry_for if told is None else min(call.retry_for, told)
@@ -139,9 +140,9 @@ class Exchange:
         return unreachable(error, address, self.server.remedy)
 
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
-        """Return the error of a call that is given up: another one if its result is kept.
+        """Return the error of a failed call, which is ``ResultKept`` if its result was kept.
 
-        It is kept if the server is away, or was at an earlier attempt and has not refused it since.
+        It is kept if the server is down, or was down at an earlier attempt and has not refused the result since.
         """
         if kept is None or self.outbox is None:
             return error
@@ -159,11 +160,11 @@ class Exchange:
         )
 
     def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
-        """Whether a result was kept at an attempt that failed."""
+        """Return whether a result was kept at an earlier attempt."""
         return kept is not None and self.outbox is not None and self.outbox.has_kept(kept)
 
     def _may_deliver(self) -> bool:
-        """Whether results may wait that can be sent now that the server answers."""
+        """Return whether there may be kept results to send, now that the server answers."""
         return self.outbox is not None and self.outbox.is_due()
 
 
@@ -173,23 +174,23 @@ def api_url(address: str, path: str) -> str:
 
 
 def deleted_before(call: Call, state: RetryCallState) -> bool:
-    """Whether an earlier attempt, whose response was lost, may have deleted the item that is not found now."""
+    """Return whether an earlier attempt, whose answer was lost, may have deleted the item that is not found now."""
     return call.method == "DELETE" and state.attempt_number > 1
 
 
 def error_of(state: RetryCallState) -> BaseException | None:
-    """Return why an attempt has failed."""
+    """Return the error of an attempt."""
     return state.outcome.exception() if state.outcome else None
 
 
 def tell_of(delivered: Delivery) -> None:
-    """Log that results were delivered beside another call."""
+    """Log that kept results were delivered along with another call."""
     if delivered.sent:
         log.info("%d results that were kept while the server was away are delivered", len(delivered.sent))
 
 
 class Transport(Exchange):
-    """Performs procedures, and blocks meanwhile. Safe to share between threads."""
+    """Performs procedures, blocking. Threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -200,7 +201,7 @@ class Transport(Exchange):
         self._delivering = threading.Lock()
 
     def close(self) -> None:
-        """Close the connections that were made here."""
+        """Close the connections that this object opened."""
         if not self._is_ours:
             return
         if self._settings.http_client is None:
@@ -208,11 +209,11 @@ class Transport(Exchange):
         self.server.close()
 
     def perform(self, steps: Steps[T]) -> T:
-        """Perform a procedure, and repeat each call until it is answered."""
+        """Perform a procedure, and retry each call until it is answered."""
         try:
             return _performed(steps, self._call)
         except AdaBKBError as error:
-            # The frames of the repetition would only hide where the program made the call.
+            # The frames of the retries would hide where the program made the call.
             raise error.with_traceback(None) from None
 
     def each(self, listing: Listing[T]) -> Iterator[T]:
@@ -226,7 +227,7 @@ class Transport(Exchange):
                 return
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """Yield a document line by line, as the lines come; this is not repeated if the connection breaks."""
+        """Yield a document line by line, as the lines arrive; this is not retried if the connection breaks."""
         address = self.server.address()
         try:
             url, sent = api_url(address, path), {**self._headers(), **headers}
@@ -238,7 +239,7 @@ class Transport(Exchange):
             raise self._unreachable(error, address) from error
 
     def deliver(self) -> Delivery:
-        """Send the results that are kept for this server, each once."""
+        """Send the results that are kept for this server, each with exactly one effect."""
         return _performed(delivery(self.outbox), self._send)
 
     def _call(self, call: Call) -> Json:
@@ -258,7 +259,7 @@ class Transport(Exchange):
 
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+            if kept is not None and self.outbox is not None:  # now, since this process may end while it waits
                 self.outbox.keep(kept, error_of(state))
 
         for attempt in Retrying(**self._retrying(patience, on_failure)):

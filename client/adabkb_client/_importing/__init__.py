@@ -1,1 +1,1 @@
-"""Results from elsewhere: sources, how their rows fit a study, and what an import reports."""
+"""Import of results: sources, the conversion of their rows, and reports."""

@@ -1,4 +1,4 @@
-"""How the cells of a row become the result of a study: the meaning of its columns and cells."""
+"""Convert rows to results of a study, according to the meaning of columns and cells."""
 
 import ast
 import json
@@ -12,17 +12,17 @@ from adabkb_client._importing.sources import NESTED, Row
 from adabkb_client._plain import plain, titled
 
 COMPLETED = ("", "complete", "completed")
-"""States of a row that has a result, in small letters."""
+"""States of a row that has a result, in lower case."""
 EXCLUDED = "excluded"
-"""The column of an export that marks results which the model was to leave out, and the state of such a row."""
+"""The column of an export that marks excluded results, and the state of such rows."""
 SHOWN = 60
-"""Characters of a cell that a problem shows."""
+"""The maximum number of characters of a cell that an error shows."""
 
 
 class NoColumn(ValueError):
     """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error" or "state".
 
-    ``what`` says so without the remedy, which depends on the interface.
+    ``what`` describes this without the remedy, which depends on the interface.
     """
 
     def __init__(self, meant: str, columns: Sequence[str], *, parameter: str | None = None, field: str = "") -> None:
@@ -48,8 +48,8 @@ class RowError:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the fields: the parameters by name, the value, its standard error, the state of the row; and
-    metrics and their standard errors, by name."""
+    """The column of each field: the parameters, metrics and their standard errors by name, the value, its standard
+    error, and the state of the row."""
 
     parameters: Mapping[str, str]
     value: str | None
@@ -59,7 +59,7 @@ class Columns:
     std_errors: Mapping[str, str] = field(default_factory=dict)
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        """Return those of some columns that have no part in the results."""
+        """Return the columns that are not used."""
         measured = {*self.metrics.values(), *self.std_errors.values()}
         used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED, *measured}
         return [column for column in columns if column not in used]
@@ -77,31 +77,31 @@ def chosen(
     several: bool = False,
     quantities: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Columns:
-    """Return the columns of the fields: those that the arguments name, or otherwise the columns of the usual names.
+    """Return the columns of the fields: those that the arguments name, or otherwise those with the default names.
 
     Args:
         columns: the existing columns.
-        parameters: of the study, in wire form.
-        mapping: the column of a parameter by its name, where it has another one.
+        parameters: the parameters of the study, in wire form.
+        mapping: parameter -> its column, for columns with other names.
         value: the column of the results.
-        std_error: that of their standard errors; it may be missing under its usual name.
-        state: that of the states; likewise.
-        metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
-        several: whether the results are metrics alone, as there are several objectives.
-        quantities: labels and units of what is measured, by name.
+        std_error: the column of their standard errors; it may be missing if it has the default name.
+        state: the column of the states; likewise.
+        metrics: the metrics of the study. The column of a metric has its name, or ``metrics.<name>`` as in exports.
+        several: whether the study has several objectives, so that results consist of metrics.
+        quantities: labels and units of measured quantities, by name.
 
     Raises:
-        NoColumn: there is none of the name.
-        ValueError: the mapping has a name that is no parameter, or a column is to be two things.
+        NoColumn: a column does not exist.
+        ValueError: the mapping names an unknown parameter, or a column would have two meanings.
     """
     names = [parameter["name"] for parameter in parameters]
     for name in mapping:
         if name not in names:
-            raise ValueError(f"a column is named for {name!r}, which is no parameter; those are {', '.join(names)}")
+            raise ValueError(f"a column is named for {name!r}, which is not a parameter; those are {', '.join(names)}")
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]
-        # The third is that of Optuna's frames, the last that of Excel files of a study.
+        # The third name is that of Optuna's frames, the last that of Excel files of a study.
         usual = (f"{NESTED}.{name}", name, f"params_{name}", titled(name, parameter))
         candidates = (mapping[name],) if name in mapping else usual
         column = next((each for each in candidates if each in columns), None)
@@ -143,7 +143,7 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
-    """Return the state for which a row is left out; None if it should have a result."""
+    """Return the state because of which a row is skipped; None if it should have a result."""
     if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
         return EXCLUDED
     cell = None if columns.state is None else row.cells.get(columns.state)
@@ -188,7 +188,7 @@ def fitted(
 
 
 def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
-    """Whether the other parameters of a point make one active."""
+    """Return whether the other parameters of a point make a parameter active."""
     conditions = (parameter.get("when") or {}).items()
     return all(
         name in point and any(_identity(point[name]) == _identity(value) for value in values)
@@ -197,10 +197,10 @@ def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
 
 
 def number(cell: Any) -> float:
-    """Return the number that a cell stands for.
+    """Return the number in a cell.
 
     Raises:
-        Unfit: it stands for none, or for one that is not finite.
+        Unfit: the cell is not a finite number.
     """
     scalar = plain(cell)
     if _is_missing(scalar):
@@ -238,7 +238,7 @@ def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
 
 
 def _row(cell: Any) -> str:
-    """Return the name of a row of a catalogue; the server knows whether there is one of this name."""
+    """Return the name of a row of a catalogue; the server checks whether the row exists."""
     name = "" if _is_missing(cell) else str(plain(cell)).strip()
     if not name:
         raise Unfit("is missing; fill in the name of a row, or leave the row out")
@@ -246,8 +246,8 @@ def _row(cell: Any) -> str:
 
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:
-    """Return the choice that a cell stands for: itself, or as a text, which may be JSON or Python."""
-    scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # of numpy, an array is a list of values
+    """Return the choice in a cell: the value itself, or a text that may be JSON or Python."""
+    scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # a numpy array becomes a list
     for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
         for choice in choices:
             if _identity(choice) == _identity(reading):

@@ -1,10 +1,10 @@
-"""Results from elsewhere, stored in a study: each once, however often the import is repeated.
+"""Import results into a study, each once, even if the import is repeated.
 
-The server checks every row first, in dry runs of the batches, whose answers have the points in the form that is stored.
-So it can be told which results are in the study's log already, and these are left out: an import of a file that has
-grown since, or one that follows an import that broke off, adds what is missing. A batch that is on its way while the
-same import is started again is in no log yet; its idempotency key, which is made of its rows and their place, is the
-same, so the server stores it once.
+The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
+that the study's log already has are then skipped, so that an import of a file that has grown, or one after an
+interrupted import, adds what is missing. If the same import is started again while a batch is in transit, the batch is
+not in the log yet. Its idempotency key, which is derived from its rows and their position, is then the same, so the
+server stores it once.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ def import_results(
                 try:
                     new = yield from _told(study_id, _as_items(new), errors, key=_key(start, new))
                 except AdaBKBError as error:
-                    error.add_note(f"{len(results)} rows are stored; the same call goes on where this one ended")
+                    error.add_note(f"{len(results)} rows are stored; repeat the call to import the others")
                     raise
             results += new
             shown.update(len(part))
@@ -95,7 +95,7 @@ def import_results(
 
 
 def _measured(info: StudyInfo) -> list[str]:
-    """The names of the metrics of each result."""
+    """Return the names of the metrics of each result."""
     return [*(each["metric"] for each in info.objectives), *info.metrics]
 
 
@@ -110,8 +110,8 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
 
 
 def _known(study_id: str) -> Steps["Counter[str]"]:
-    """Return how often the log has each result that belongs to no trial, as it was told: a correction changes nothing
-    about which row it came from."""
+    """Return how often the log has each result without a trial, with the values as first reported: a correction does
+    not change which row a result came from."""
     told = yield from Listing(f"{study_path(study_id)}/events", _observed).all()
     return Counter(result for result in told if result)
 
@@ -125,7 +125,7 @@ def _observed(event: Mapping[str, Any]) -> str | None:
 
 
 def _taken(known: "Counter[str]", result: ImportedResult) -> bool:
-    """Whether the study has a result already; one that comes twice has to be there twice."""
+    """Return whether the study has a result already. A result that occurs twice must be there twice."""
     identity = _identity_of(result)
     if not known[identity]:
         return False
@@ -152,7 +152,7 @@ def _identity(
 def _told(
     study_id: str, items: Sequence[Item], errors: list[RowError], *, dry_run: bool = False, key: str | None = None
 ) -> Steps[list[ImportedResult]]:
-    """Tell a batch, and return the results that are accepted; what is refused is added to the errors."""
+    """Send a batch, and return the accepted results; refused ones are added to the errors."""
     fates = yield from batch(study_id, [item for _, item in items], dry_run=dry_run, key=key)
     results = []
     for (number, _), fate in zip(items, fates, strict=True):

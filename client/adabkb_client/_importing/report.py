@@ -9,12 +9,12 @@ from adabkb_client._models import Metrics, Parameters
 from adabkb_client._record import Record
 
 SHOWN = 20
-"""Rows that a report shows; it has all of them."""
+"""The maximum number of rows that the text of a report shows."""
 
 
 @dataclass(frozen=True)
 class ImportedResult(Record):
-    """The result of a row, as the study has it or would have it."""
+    """The result of a row, in the form in which the study has or would have it."""
 
     row: int
     parameters: Parameters
@@ -28,9 +28,9 @@ class ImportedResult(Record):
 class ImportReport(Record):
     """The outcome of importing the rows of a source.
 
-    ``results`` has those that were stored now or, if this was a ``dry_run``, would be. ``repeated`` counts those that
-    the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``errors``
-    lists what does not fit in the rest, by row. ``unused`` names the columns that have no part in the results.
+    ``results`` are those that were stored or, with ``dry_run``, would be. ``repeated`` counts those that the study
+    already had, ``left_out`` counts rows without a result by state, and ``errors`` lists the invalid rows. ``unused``
+    names the columns that were not used.
     """
 
     study_id: str
@@ -46,12 +46,12 @@ class ImportReport(Record):
 
     @property
     def stored(self) -> int:
-        """How many results were stored: none by a dry run."""
+        """The number of results that were stored; 0 in a dry run."""
         return 0 if self.dry_run else len(self.results)
 
     @property
     def unfit(self) -> int:
-        """How many rows do not fit."""
+        """The number of invalid rows."""
         return len({error.row for error in self.errors})
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""Where results to import come from: files, frames and studies of Optuna, as rows that have a number and cells.
+"""Read sources of results (files, frames and studies of Optuna) as numbered rows of cells.
 
-pandas and Optuna are known by what their objects can do, so that a program without them need not install them.
+pandas and Optuna objects are recognized by their methods, so that the packages need not be installed.
 """
 
 import csv
@@ -16,10 +16,10 @@ Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
 """A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
 
 ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
-"""The quotation mark before a text that spreadsheets would take for a formula; the server's own tables have it."""
+"""The quotation mark before a text that looks like a formula, which the server writes in its own tables."""
 DELIMITERS = ",;\t"
 NESTED = "parameters"
-"""The cell of a row that holds the parameters by name, where a row has one, as in results in wire form."""
+"""The cell of a row that holds the parameters by name, as in results in wire form."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Row:
 class Table:
     """All rows of a source.
 
-    ``counted`` says what their numbers count: "line", "row" or "trial". ``direction`` is that of the source's values,
-    if it is known.
+    ``counted`` says what the numbers count: "line", "row" or "trial". ``direction`` is that of the source's values, if
+    known.
     """
 
     name: str
@@ -46,19 +46,19 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """All columns that a row has, in the order in which they come first."""
+        """All columns that a row has, in order of first occurrence."""
         return list(dict.fromkeys(column for row in self.rows for column in row.cells))
 
 
 def read(source: Source) -> Table:
-    """Read a source to its end.
+    """Read a source completely.
 
     The number of a row is the line of a file or the row of a sheet, counted from 1, the number of a trial of Optuna, or
     the position in a frame or an iterable, counted from 0.
 
     Raises:
-        TypeError: it is none of the kinds.
-        ValueError: a file has no such content as its name says, or no row.
+        TypeError: the type of the source is not supported.
+        ValueError: the content of a file does not match its name, or it has no rows.
         ImportError: it is an Excel file, and openpyxl is not installed.
         OSError: a file cannot be read.
     """
@@ -81,7 +81,7 @@ def read(source: Source) -> Table:
 
 
 def _of_file(path: Path) -> Table:
-    import gzip  # noqa: PLC0415 (to import it takes as long as a tenth of the client)
+    import gzip  # noqa: PLC0415 (a tenth of the import time of the client)
 
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
@@ -104,7 +104,7 @@ def _of_file(path: Path) -> Table:
 
 
 def _opened(path: Path) -> IO[str]:
-    # A byte order mark, which Excel writes, is no part of the first column's name.
+    # A byte order mark, which Excel writes, is not part of the first column's name.
     if path.suffix.lower() == ".gz":
         import gzip  # noqa: PLC0415 (as above)
 
@@ -174,7 +174,7 @@ def _of_sheet(path: Path) -> Iterator[Row]:
     try:
         book = load_workbook(path, read_only=True, data_only=True)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path.name} is no Excel file: {error}") from error
+        raise ValueError(f"{path.name} is not an Excel file: {error}") from error
     rows = iter(book.worksheets[0].iter_rows(values_only=True))
     columns = ["" if name is None else str(name).strip() for name in next(rows, ())]
     named = [column for column in columns if column]

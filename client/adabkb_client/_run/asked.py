@@ -1,8 +1,8 @@
-"""The parameters that an objective asks for by ``trial.suggest_float`` and the like: running it defines the space.
+"""Define-by-run: the space of a study is defined by the calls ``trial.suggest_float`` etc. of the objective.
 
-A parameter that the study does not have is added to its space, by an edit that gives all trials so far its default.
-Where trials that ask for it and trials that do not are told apart by the value of another parameter, it gets the
-condition ``when`` for that.
+A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If the
+value of another parameter separates trials that request it from trials that do not, the parameter gets this as its
+condition ``when``.
 """
 
 import math
@@ -19,17 +19,17 @@ from adabkb_client._resource import StudyResource
 from adabkb_client.errors import Invalid
 
 MOST_VALUES = 16
-"""Of an integer parameter on which others may be found to depend."""
+"""The maximum number of values of an integer parameter on which others may depend."""
 
 _editing = threading.Lock()
-"""Held while a thread of this process looks at the space and edits it."""
+"""Held while a thread of this process reads the space and edits it."""
 
 Objective = Callable[["AskingTrial"], Any]
-"""Takes a trial that it asks for its parameters, and returns what a function of ``Study.run`` returns."""
+"""Takes a trial, from which it requests its parameters, and returns what a function of ``Study.run`` returns."""
 
 
 class FirstParameter(BaseException):
-    """The objective has asked for a parameter, and there is no study yet. No ``except Exception`` takes it."""
+    """Raised when an objective requests its first parameter without a study. ``except Exception`` does not catch it."""
 
     def __init__(self, name: str, parameter: Parameter) -> None:
         super().__init__(name)
@@ -37,7 +37,7 @@ class FirstParameter(BaseException):
 
 
 class Suggestions:
-    """The methods by which an objective asks for its parameters."""
+    """The methods with which an objective requests its parameters."""
 
     def suggest_float(
         self, name: str, low: SupportsFloat, high: SupportsFloat, *, step: float | None = None, log: bool = False
@@ -45,21 +45,21 @@ class Suggestions:
         """Return the value of a real parameter.
 
         Args:
-            name: of the parameter.
-            low: the least value.
+            name: the name of the parameter.
+            low: the smallest value.
             high: the largest value.
-            step: the distance of values, which begin at ``low``; None is any value.
+            step: the distance between values, which begin at ``low``; None for any real value.
             log: whether the scale is logarithmic.
 
         Raises:
-            ValueError: the study has another range for it.
+            ValueError: the study has another range for the parameter.
         """
         if float(low) == float(high):
             return float(low)
         return float(self._value(name, Float(float(low), float(high), log=log, step=step)))
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
-        """Return the value of an integer parameter: as ``suggest_float``."""
+        """Return the value of an integer parameter: see ``suggest_float``."""
         if low == high:
             return low
         return int(self._value(name, Int(low, high, log=log, step=step)))
@@ -68,7 +68,7 @@ class Suggestions:
         """Return one of some choices: texts, numbers, booleans, None or lists of these.
 
         Raises:
-            ValueError: the study has other choices for it.
+            ValueError: the study has other choices for the parameter.
         """
         if len(choices) == 1:
             return choices[0]
@@ -79,13 +79,13 @@ class Suggestions:
 
 
 class AskingTrial(Suggestions):
-    """A leased trial, as an objective that asks for its parameters knows it."""
+    """A leased trial, in the form that an objective uses to request its parameters."""
 
     def __init__(self, leased: LeasedTrial, space: "Space") -> None:
         self._leased = leased
         self._space = space
         self.params: dict[str, Any] = {}
-        """The parameters that the objective has asked for, with their values."""
+        """The requested parameters with their values."""
 
     @property
     def number(self) -> int:
@@ -102,7 +102,7 @@ class AskingTrial(Suggestions):
         self._leased.annotate({name: value})
 
     def report(self, value: SupportsFloat, step: int) -> None:
-        """Report a value before the end: see ``Study.report``."""
+        """Report an intermediate value: see ``Study.report``."""
         self._leased.report(step, value)
 
     def should_prune(self) -> bool:
@@ -117,25 +117,25 @@ class AskingTrial(Suggestions):
 
 @dataclass
 class Space:
-    """The space of a study, as this process last saw it."""
+    """The space of a study, as last read by this process."""
 
     study: StudyResource
     info: StudyInfo | None = None
     independent: set[str] = field(default_factory=set)
-    """Parameters for which no condition was found."""
+    """Parameters without a condition."""
 
     def value(self, leased: LeasedTrial, asked: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
-        """Return the value of a parameter in a trial. Where the trial has none, the space is edited.
+        """Return the value of a parameter in a trial. If the trial has none, edit the space.
 
         Args:
             leased: the trial.
-            asked: what it has asked for before.
-            name: of the parameter.
-            parameter: how it is declared.
+            asked: the parameters that the trial has requested before.
+            name: the name of the parameter.
+            parameter: its declaration.
 
         Raises:
-            ValueError: the study declares it otherwise.
-            Invalid: the space of the study cannot be edited.
+            ValueError: the study declares the parameter differently.
+            Invalid: the study's space cannot be edited.
         """
         with _editing:
             known = self._known(name)
@@ -156,8 +156,8 @@ class Space:
             return default
 
     def evaluated(self, leased: LeasedTrial, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the point that a trial has evaluated, and give a condition to each parameter that it did not ask for,
-        where one is found; the point is without these."""
+        """Return the point that a trial has evaluated, without the parameters that it did not request. These get a
+        condition, if one is found."""
         with _editing:
             if next(self._unasked(asked), None) is not None:
                 self.info = self.study.info()
@@ -172,7 +172,7 @@ class Space:
         return {name: value for name, value in {**leased.parameters, **asked}.items() if name in {*asked, *active}}
 
     def _unasked(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The parameters of the space that a trial should have asked for; others may have found them meanwhile."""
+        """Yield the parameters of the space that a trial should have requested; other processes may have added some."""
         for each in () if self.info is None else self.info.parameters:
             if _is_active(each, asked) and each["kind"] != "fixed" and each["name"] not in {*asked, *self.independent}:
                 yield dict(each)
@@ -185,16 +185,16 @@ class Space:
     def _when(
         self, leased: LeasedTrial, asked: Mapping[str, Any], *, lacking: str | None
     ) -> dict[str, list[Any]] | None:
-        """The condition that tells this trial from the others; None if no parameter does.
+        """Return the condition that separates this trial from the others; None if no parameter does.
 
         Args:
             leased: the trial.
-            asked: what it has asked for.
-            lacking: the parameter that this trial lacks, and others have; None for one that this trial alone has.
+            asked: the parameters that it has requested.
+            lacking: a parameter that this trial lacks and others have; None for one that only this trial has.
         """
         others = [each.parameters for each in self.study.observations() if each.trial != leased.number]
         known = {} if lacking is None else self._known(lacking) or {}
-        # A point that did not ask for it may have been completed with the default.
+        # A point that did not request the parameter may have been completed with the default.
         unknown = self.info.defaults.get(lacking) if self.info is not None and lacking is not None else None
         for parent in self._parents(asked):
             name, value = parent["name"], asked[parent["name"]]
@@ -209,8 +209,8 @@ class Space:
         return None
 
     def _parents(self, asked: Iterable[str]) -> list[dict[str, Any]]:
-        """The parameters on which others may depend, the likeliest first: choices, then few integers, those that the
-        trial has asked for last before others."""
+        """Return the parameters on which others may depend, the likeliest first: choices, then integers with few
+        values, most recently requested first."""
         names = list(asked)[::-1]
         found = [each for each in map(self._known, names) if each is not None and _values(each)]
         return sorted(found, key=lambda each: each["kind"] == "int")
@@ -228,7 +228,7 @@ class Space:
 
 @dataclass
 class Asking:
-    """A function of ``Study.run`` with ``pass_trial`` that evaluates such an objective."""
+    """Adapts such an objective to a function of ``Study.run`` with ``pass_trial``."""
 
     objective: Objective
     space: Space
@@ -238,7 +238,7 @@ class Asking:
         try:
             returned = self.objective(trial)
         except Exception:
-            if leased.should_stop():  # the objective may end by any exception then
+            if leased.should_stop():  # the objective may end with any exception then
                 return None
             raise
         if leased.outcome is not None:
@@ -252,10 +252,10 @@ class Asking:
 
 
 def first_parameter(objective: Objective) -> dict[str, Parameter]:
-    """Return the first parameter that an objective asks for, by running it until then.
+    """Return the first parameter that an objective requests, by running it until then.
 
     Raises:
-        TypeError: it asks for none.
+        TypeError: it requests none.
     """
     try:
         objective(Suggestions())  # type: ignore[arg-type]  # which has the methods until then
@@ -282,7 +282,7 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
         raise ValueError(
             f"trial.suggest_...({name!r}): the objective asks for {asked!r}, and the study has {_described(known)}. "
             f"If the range has changed for good, edit it: study.update(parameters={{{name!r}: {asked!r}}}); a range "
-            "that changes from trial to trial cannot be had: give each range a name of its own."
+            "cannot change from trial to trial: give each range its own name."
         )
 
 
@@ -293,7 +293,8 @@ def _described(known: Mapping[str, Any]) -> str:
 
 
 def _middle(parameter: Parameter) -> Any:
-    """What a parameter was in trials that did not ask for it: the middle of its range, or its first choice."""
+    """Return the default of a parameter in trials that did not request it: the middle of its range, or its first
+    choice."""
     if isinstance(parameter, Categorical):
         return plain(next(iter(parameter.choices)))
     assert isinstance(parameter, Float | Int)
@@ -306,7 +307,7 @@ def _middle(parameter: Parameter) -> Any:
 
 
 def _values(parameter: Mapping[str, Any]) -> list[Any]:
-    """The values of a parameter that others may depend on; none of any other."""
+    """Return the values of a parameter on which others may depend; empty for other parameters."""
     match parameter["kind"]:
         case "categorical":
             return list(parameter["choices"])
@@ -319,7 +320,8 @@ def _values(parameter: Mapping[str, Any]) -> list[Any]:
 
 
 def _widened(known: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[Any]] | None:
-    """A condition that holds in this trial, too; None where it holds, or rests on what was not asked for."""
+    """Return a condition that also holds in this trial; None if it already holds, or depends on unrequested
+    parameters."""
     before: Mapping[str, list[Any]] = known.get("when") or {}
     if any(name not in asked for name in before):
         return None
@@ -328,11 +330,11 @@ def _widened(known: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, li
 
 
 def _is_active(known: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether the conditions of a parameter hold in a trial."""
+    """Return whether the conditions of a parameter hold in a trial."""
     conditions: Mapping[str, list[Any]] = known.get("when") or {}
     return all(name in asked and _holds(values, asked[name]) for name, values in conditions.items())
 
 
 def _holds(values: Iterable[Any], value: Any) -> bool:
-    """Whether a value is among others; True is not 1."""
+    """Return whether a value is among others, where True differs from 1."""
     return any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in values)

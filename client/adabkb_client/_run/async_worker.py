@@ -122,11 +122,11 @@ class _IO:
 
 
 async def _own(awaitable: Awaitable[T]) -> T:
-    """Await something of the program's.
+    """Await an awaitable of the program.
 
     Raises:
-        RuntimeError: it was cancelled by something else than the end of this task, which would go unnoticed: a task
-            that ends by CancelledError is taken to be cancelled itself.
+        RuntimeError: it was cancelled although this task was not. Without this error, the cancellation would look like
+            that of the task itself.
     """
     try:
         return await awaitable
@@ -139,9 +139,9 @@ async def _own(awaitable: Awaitable[T]) -> T:
 
 @contextmanager
 def _exit_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM cancel the block, so that leases are given back, and then end the program.
+    """Make SIGTERM cancel the block, so that leases are released, and then end the program.
 
-    As in the blocking client, only in the main thread, and if the program has no handler of its own.
+    As in the blocking client, this works only in the main thread of a program without its own handler.
     """
     loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
 

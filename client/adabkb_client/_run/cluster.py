@@ -1,4 +1,4 @@
-"""Evaluates the trials of a run on a cluster, while this process keeps the leases and reports."""
+"""Evaluate the trials of a run on a cluster, while this process renews the leases and reports the results."""
 
 import logging
 import threading
@@ -21,13 +21,14 @@ from adabkb_client.errors import WorkerLost
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at whether an evaluation has begun, and at whether the run is over."""
+"""Seconds between two checks whether an evaluation has begun, and whether the run is over."""
 STALL_SECONDS = 30.0
-"""Seconds without any evaluation before a run counts as stalled. A worker of a cluster may take some to start."""
+"""Seconds without any evaluation after which a run counts as stalled. Workers of a cluster may take some time to
+start."""
 
 
 class StallDetector:
-    """Watches the evaluations of one run on a cluster. Threads may share it."""
+    """Detects that a cluster evaluates nothing of a run. Threads may share it."""
 
     def __init__(self) -> None:
         self._under_way: set[Hashable] = set()
@@ -46,10 +47,10 @@ class StallDetector:
                 self._since = monotonic()
 
     def due(self, submitted: float) -> float | None:
-        """Return the seconds for which the run has been stalled, if it is time to warn: once, until it goes on.
+        """Return the seconds for which the run has been stalled, if it is time to warn; only once per stall.
 
         Args:
-            submitted: when the task that asks was submitted, by the monotonic clock.
+            submitted: when the calling task was submitted, by the monotonic clock.
         """
         with self._lock:
             seconds = monotonic() - max(self._since, submitted)
@@ -60,13 +61,13 @@ class StallDetector:
 
 
 class Cluster(ABC):
-    """Evaluates like ``Evaluation``, somewhere else. Any number of threads may call it.
+    """Evaluates like ``Evaluation``, on a cluster. Any number of threads may call it.
 
     Args:
-        name: of the engine, for errors.
-        pickler: the engine's own cloudpickle. It sends functions and exceptions that the main script defines, too.
-        evaluation: what to call there.
-        resources: of one evaluation, in the words of the engine.
+        name: the name of the engine, for errors.
+        pickler: the engine's cloudpickle, which can also send functions and exceptions of the main script.
+        evaluation: the function to call there.
+        resources: the resources of one evaluation, as arguments of the engine.
 
     Raises:
         TypeError: the function cannot be pickled.
@@ -90,13 +91,13 @@ class Cluster(ABC):
         self._stall = StallDetector()
 
     def __call__(self, trial: LeasedTrial, is_over: Callable[[], bool]) -> Result | Answer:
-        """Evaluate a trial: see ``Evaluation``. It is given back if the run is over before its evaluation has begun.
+        """Evaluate a trial: see ``Evaluation``. It is released if the run is over before its evaluation has begun.
 
         Raises:
-            WorkerLost: its process or its node was lost.
-            SystemExit: ``cancel`` has ended it.
+            WorkerLost: the process or node of the evaluation was lost.
+            SystemExit: ``cancel`` was called.
         """
-        # The study, with its address and token, goes along only if the function is to have it.
+        # The study, with its URL and token, is sent only if the function needs it.
         sent = self._pickler.dumps(trial if self._needs_study else Leased(trial.trial))
         with self._lock:
             if self._cancelled:
@@ -106,7 +107,7 @@ class Cluster(ABC):
         try:
             pickled = self._awaited(task, trial, is_over)
             reply: Reply = None if pickled is None else self._pickler.loads(pickled)
-        except Exception as error:  # of the cluster; those of the function are replies
+        except Exception as error:  # an error of the cluster; those of the function are replies
             if self._cancelled:
                 raise SystemExit("the run is over") from None
             raise WorkerLost(f"{self._name} lost the evaluation of trial {trial.number}: {error}") from error
@@ -136,7 +137,7 @@ class Cluster(ABC):
     def _tell(self, trial: Leased, seconds: float) -> None:
         log.warning(
             "trial %d waits for %s, which has evaluated nothing of this run for %.0f s. One evaluation needs %s. %s. "
-            "The lease is kept, and the run goes on as soon as there is a place. A timeout of the run bounds the wait.",
+            "The lease is kept, and the run continues when a worker is free. The run's timeout limits the wait.",
             trial.number,
             self._name.title(),
             seconds,
@@ -150,12 +151,12 @@ class Cluster(ABC):
             self._cancelled = True
             tasks = list(self._tasks)
         for task in tasks:
-            with suppress(Exception):  # a cluster that is gone evaluates nothing either
+            with suppress(Exception):  # a cluster that is gone evaluates nothing
                 self._stop(task)
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the cluster as it was found."""
+        """Release the resources on the cluster."""
 
     @abstractmethod
     def _submit(self, trial: bytes) -> Any:
@@ -163,15 +164,15 @@ class Cluster(ABC):
 
     @abstractmethod
     def _reply(self, task: Any, seconds: float) -> bytes | None:
-        """Wait for the pickled reply, or for the beginning of the evaluation, for at most so many seconds."""
+        """Wait for the pickled reply, or for the beginning of the evaluation, for at most ``seconds``."""
 
     @abstractmethod
     def _is_evaluated(self, task: Any) -> bool:
-        """Whether a worker of the cluster has the task."""
+        """Return whether a worker of the cluster has the task."""
 
     @abstractmethod
     def _described(self) -> str:
-        """Return the resources of the cluster in words."""
+        """Describe the resources of the cluster."""
 
     @abstractmethod
     def _stop(self, task: Any) -> None:

@@ -9,7 +9,7 @@ from adabkb_client._run.evaluation import Evaluation
 
 
 class _RayTask:
-    """An evaluation on Ray: a stream of None, once it has begun, and of its pickled reply."""
+    """An evaluation on Ray: a stream that yields None once it has begun, and then its pickled reply."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -17,7 +17,7 @@ class _RayTask:
 
 
 class _Ray(Cluster):
-    """The Ray cluster that the program is connected to, else the one of RAY_ADDRESS or of this machine."""
+    """The Ray cluster that the program is connected to, or else that of RAY_ADDRESS or of this machine."""
 
     def __init__(self, evaluation: Evaluation, resources: Mapping[str, Any]) -> None:
         import ray  # noqa: PLC0415 (an optional dependency)
@@ -32,13 +32,13 @@ class _Ray(Cluster):
         super().__init__("ray", ray.cloudpickle, evaluation, resources)
         self._ray: Any = ray
         self._stored = ray.put(self._function)
-        # The study hands a lost trial out again, so Ray is not to repeat it.
+        # The server issues a lost trial again, so Ray must not retry it.
         self._remote: Any = ray.remote(**{"max_retries": 0, **resources, "num_returns": "streaming"})(
             begun_and_evaluated
         )
 
     def close(self) -> None:
-        """Leave the program connected, as it may use the cluster for more."""
+        """Leave the program connected, since it may use the cluster for other tasks."""
 
     def _submit(self, trial: bytes) -> _RayTask:
         return _RayTask(self._remote.remote(self._stored, trial, self._pickler))
@@ -68,7 +68,7 @@ class _Ray(Cluster):
 
 
 class _Dask(Cluster):
-    """The Dask cluster of the program's ``distributed.Client``, else the one of DASK_SCHEDULER_ADDRESS."""
+    """The Dask cluster of the program's ``distributed.Client``, or else that of DASK_SCHEDULER_ADDRESS."""
 
     def __init__(self, evaluation: Evaluation, resources: Mapping[str, Any]) -> None:
         import cloudpickle  # noqa: PLC0415 (a dependency of Dask)
@@ -89,7 +89,7 @@ class _Dask(Cluster):
             self._client = self._own = distributed.Client(set_as_default=False)
 
     def close(self) -> None:
-        """Close the connection if this run has made it."""
+        """Close the connection if this run has opened it."""
         if self._own is not None:
             self._own.close()
 
@@ -106,7 +106,7 @@ class _Dask(Cluster):
 
     def _is_evaluated(self, task: Any) -> bool:
         with_workers = self._client.processing().values()
-        # In this order, as a task goes from there to the results.
+        # In this order, since a task moves from the first to the second.
         return any(task.key in keys for keys in with_workers) or any(self._client.who_has([task]).values())
 
     def _described(self) -> str:
@@ -126,7 +126,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
 
     Raises:
         ImportError: the engine is not installed.
-        ConnectionError: there is no cluster.
+        ConnectionError: no cluster was found.
         TypeError: the function cannot be pickled.
     """
     try:

@@ -1,4 +1,4 @@
-"""One evaluation of the objective: how the function is called."""
+"""One evaluation of the objective: calls the function, and checks that it can be called."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -12,12 +12,12 @@ from adabkb_client._run.frames import place_of
 from adabkb_client._run.result import Expected, Result, as_result
 
 Returned = SupportsFloat | Mapping[str, Any] | None
-"""The value, or a dict of the fields of ``Result``. None if the function has reported an outcome of the trial itself.
-Of a trial that was stopped, anything."""
+"""The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For
+a stopped trial, any value."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
-"""The same, to be awaited."""
+"""The same as an async function."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Evaluation:
         return self.result(self.begin(trial), trial)
 
     def begin(self, trial: Leased) -> Any:
-        """Call the function. What an async function returns is yet to be awaited."""
+        """Call the function. The result of an async function must still be awaited."""
         return self.function(trial) if self.pass_trial else self.function(**trial.parameters)
 
     def result(self, returned: Any, trial: Leased) -> Result | Answer:
@@ -56,19 +56,19 @@ class Evaluation:
             raise WrongResult(f"{place_of(self.function)}{wrong}") from None
 
     def check(self, names: Sequence[str], conditional: Collection[str] = (), *, has_trials: bool = True) -> None:
-        """Refuse a function that cannot be called so, before any trial is issued.
+        """Refuse a function that cannot be called with the parameters, before any trial is issued.
 
         Args:
-            names: of the parameters.
-            conditional: those of them that a trial may be without.
-            has_trials: whether a function may take the trial instead, by ``pass_trial``.
+            names: the names of the parameters.
+            conditional: those of them that may be inactive.
+            has_trials: whether a function may take the trial instead, with ``pass_trial``.
 
         Raises:
-            TypeError: it does not take the study's parameters by name, or the trial.
+            TypeError: it accepts neither the study's parameters by name nor the trial.
         """
         try:
             signature = inspect.signature(self.function, follow_wrapped=False)
-        except ValueError:  # a builtin function may have none
+        except ValueError:  # a builtin function may have no signature
             return
         try:
             if self.pass_trial:

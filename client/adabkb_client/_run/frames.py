@@ -1,4 +1,4 @@
-"""Where an error comes from in the user's own code: the frames of this client only hide that."""
+"""Tracebacks that begin in the user's code, without the frames of this client."""
 
 import inspect
 import linecache
@@ -12,11 +12,11 @@ from adabkb_client.errors import AdaBKBError
 
 OURS = ("adabkb_client", "adabkb_integrations")
 TRACEBACK = "Traceback (most recent call last)"
-"""The beginning of the note in an error of another process: see ``formatted``."""
+"""The beginning of a note that has the traceback of an error in another process: see ``formatted``."""
 
 
 def own_frames(error: BaseException) -> TracebackType | None:
-    """Return the traceback of an error from the first frame on that is not of this client; None if all are."""
+    """Return the traceback of an error from the first frame outside this client; None without such a frame."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frames = frames.tb_next
@@ -24,7 +24,7 @@ def own_frames(error: BaseException) -> TracebackType | None:
 
 
 def shortened(error: BaseException) -> BaseException:
-    """Return an error with the user's own frames alone. One that is unforeseen in this client keeps the client's."""
+    """Return an error with only the user's frames. An unexpected error of this client keeps its frames."""
     frames = own_frames(error)
     notes = getattr(error, "__notes__", ())
     is_of_another_process = any(note.startswith(TRACEBACK) for note in notes)
@@ -33,14 +33,14 @@ def shortened(error: BaseException) -> BaseException:
 
 
 def formatted(error: BaseException) -> str:
-    """Return an error as Python prints it, with the user's own frames alone."""
+    """Return an error as Python prints it, with only the user's frames."""
     return "".join(traceback.format_exception(type(error), error, own_frames(error))).rstrip()
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return the file, the number and the text of a function's first line as a traceback shows them, and a line's end.
+    """Return the file, the number and the text of a function's first line as in a traceback, with a newline.
 
-    Nothing if it has no code in Python.
+    Return an empty text for a function without Python code.
     """
     code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
     if not isinstance(code, CodeType):

@@ -7,9 +7,9 @@ from typing import Any
 from adabkb_client._models import Parameters, Trial
 
 Context = Parameters | Callable[[], Parameters] | None
-"""Values of context parameters, or what returns them as they are now."""
+"""Values of context parameters, or a function that returns the current ones."""
 ENGINES = ("ray", "dask")
-"""The clusters that a run can evaluate on: see ``engines.py``."""
+"""The clusters on which a run can evaluate: see ``engines.py``."""
 Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
 
@@ -74,7 +74,7 @@ def check_catch(catch: Any) -> None:
     """Refuse values that ``except`` would not accept.
 
     Raises:
-        TypeError: it is no class of exceptions, nor a tuple of them.
+        TypeError: it is not an exception class or a tuple of them.
     """
     kinds = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):

@@ -1,4 +1,4 @@
-"""A worker process: it evaluates trials for one thread of a run, and may be killed without any harm to the run."""
+"""A worker process, which evaluates trials for one thread of a run. If it is killed, only its trial is affected."""
 
 import multiprocessing
 import os
@@ -22,16 +22,16 @@ from adabkb_client._run.result import Result
 from adabkb_client.errors import WorkerDied
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at whether the process lives. Its end closes the pipe, which is noticed at once, unless a
-process that it has started itself holds the pipe open."""
+"""Seconds between two checks whether the process is alive. Its end closes the pipe, which is noticed at once, unless
+one of its own child processes keeps the pipe open."""
 CLOSE_PATIENCE = 5.0
-"""Seconds that a process has to exit before it is killed."""
+"""Seconds within which a process must exit before it is killed."""
 
-_spawn = multiprocessing.get_context("spawn")  # this process has threads, which a fork would leave in any state
+_spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _visible_devices = threading.Lock()
-"""Held while the variable has the value for another process."""
+"""Held while the variable is set for another process."""
 
 Reply = Result | Answer | BaseException | None
 
@@ -55,15 +55,15 @@ class WorkerProcess:
         self._gpu = gpu
         self._killed = False
         self._starting = threading.Lock()
-        """Held from the look at ``_killed`` until the process is there, so that ``kill`` misses none in between."""
+        """Held from the check of ``_killed`` until the process exists, so that ``kill`` misses no process."""
         self._start()
 
     def __call__(self, trial: LeasedTrial) -> Result | Answer:
         """Evaluate a trial: see ``Evaluation``.
 
         Raises:
-            WorkerDied: the process ended meanwhile. The next call starts another one.
-            SystemExit: ``kill`` has ended it.
+            WorkerDied: the process ended during the evaluation. The next call starts another one.
+            SystemExit: ``kill`` was called.
         """
         if not self._process.is_alive():
             self._start()
@@ -79,7 +79,7 @@ class WorkerProcess:
         return reply
 
     def kill(self) -> None:
-        """End the process at once, and start no other. Another thread may call this."""
+        """End the process at once, and start no other. Any thread may call this."""
         with self._starting:
             self._killed = True
             self._process.kill()
@@ -96,7 +96,7 @@ class WorkerProcess:
             if self._killed:
                 raise SystemExit("the run is over")
             self._pipe, theirs = _spawn.Pipe()
-            # It is no daemon, because daemons may start no processes.
+            # Not a daemon, because daemons may not start processes.
             self._process: SpawnProcess = _spawn.Process(target=_work, args=(theirs, self._task), daemon=False)
             with _seeing(self._gpu):
                 self._process.start()
@@ -119,7 +119,7 @@ class WorkerProcess:
         return reply
 
     def _end(self) -> str:
-        """Wait for the end of the process, and tell it in words."""
+        """Wait for the end of the process, and describe it."""
         self._pipe.close()
         self._process.join()
         code = self._process.exitcode or 0
@@ -128,8 +128,8 @@ class WorkerProcess:
 
 @contextmanager
 def _seeing(gpu: str | None) -> Iterator[None]:
-    """Start processes inside the block that see one device. The variable is inherited, as a process imports the program
-    before it runs any code of this package."""
+    """Start processes inside the block that see one device. They inherit the variable, since a process imports the
+    program before it runs any code of this package."""
     if gpu is None:
         yield
         return
@@ -146,8 +146,8 @@ def _seeing(gpu: str | None) -> Iterator[None]:
 
 
 def _work(pipe: Connection, task: bytes) -> None:
-    """Evaluate one trial after the other, until the other end of the pipe is closed."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # they go to the run too, which then ends this process
+    """Evaluate trials, one after the other, until the other end of the pipe is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the run also receives them, and then ends this process
         signal.signal(number, lambda *_: None)
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(after_in_child=_heed_signals)
@@ -167,13 +167,14 @@ def _work(pipe: Connection, task: bytes) -> None:
 
 
 def _heed_signals() -> None:
-    """In a process that the function has forked: a pool ends its processes by SIGTERM."""
+    """Restore default signal handlers in a process that the function has forked, so that pools can end it with
+    SIGTERM."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _end_with_the_run() -> None:
-    """End if the run's process does, because nobody would take the result."""
+    """End this process if the run's process ends, since no process would receive the result."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -199,7 +200,7 @@ def reply_to(evaluation: Evaluation, trial: Leased, pickler: ModuleType = pickle
         error.add_note(formatted(error))  # the traceback itself cannot be sent
         try:
             pickler.loads(pickler.dumps(error))
-        except Exception:  # it cannot be sent, but what it says can
+        except Exception:  # it cannot be sent, but its text can
             stand_in = RuntimeError(f"{type(error).__name__}: {error}")
             stand_in.__notes__ = error.__notes__
             return stand_in

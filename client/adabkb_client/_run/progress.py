@@ -16,12 +16,12 @@ from adabkb_client.errors import NoTrialAvailable
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 30.0
-"""Seconds between two looks at whom a run waits for."""
+"""Seconds between two checks what a run waits for."""
 
 
 class Standing(NamedTuple):
-    """How far a study is: trials that are finished, those of them that failed, and the best value so far, of a result
-    that keeps all outcome constraints."""
+    """The progress of a study: the number of finished trials, the number of failed ones among them, and the best value
+    that satisfies all outcome constraints."""
 
     finished: int
     failed: int
@@ -29,7 +29,7 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, study: StudySummary) -> Self:
-        """Return how far a study on a server is."""
+        """Return the progress of a study on a server."""
         counts = study.counts
         finished = counts.completed + counts.failed + counts.stopped
         best = None if study.best is None or study.best.feasible is False else study.best.value
@@ -37,12 +37,12 @@ class Standing(NamedTuple):
 
 
 class Progress:
-    """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block.
+    """Shows the progress of a study, including trials of other workers. Threads may share it, in a ``with`` block.
 
     Args:
-        name: of the study.
-        budget: its trials, None if there is no limit.
-        standing: how far it is before the run.
+        name: the name of the study.
+        budget: the budget in trials; None without a limit.
+        standing: the progress before the run.
         visible: False shows nothing; the log is written in any case.
     """
 
@@ -68,14 +68,14 @@ class Progress:
         self._open.close()
 
     def show(self, standing: Standing) -> None:
-        """Show how far the study is."""
+        """Show the progress of the study."""
         self._bar.n = standing.finished
         self._bar.set_postfix(best=_best(standing), failed=standing.failed)
 
     def result(
         self, number: int, value: float | None, standing: Standing, metrics: Mapping[str, float] | None = None
     ) -> None:
-        """Show the result of a trial, and how far the study is after it; of several objectives, all metrics."""
+        """Show the result of a trial and the progress after it; with several objectives, all metrics."""
         self.show(standing)
         total = "" if self._budget is None else f"/{self._budget}"
         if value is None:
@@ -102,8 +102,8 @@ class Progress:
 
 @contextmanager
 def _lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log inside the block, unless the program has set up logging: from INFO on, or from the level
-    that the program has given the logger."""
+    """Print the client's log to standard error inside the block, unless the program has set up logging: from INFO on,
+    or from the level of the logger."""
     if log.hasHandlers():
         yield
         return
@@ -119,7 +119,7 @@ def _lines_on_standard_error() -> Iterator[None]:
 
 
 def _holders(active: Sequence[Trial]) -> str:
-    this = this_worker()  # it evaluates them itself
+    this = this_worker()  # this process evaluates them itself
     holders = [
         f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
         for trial in active

@@ -13,8 +13,8 @@ SHOWN = 0.1
 
 
 class Result(NamedTuple):
-    """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
-    and there is no value."""
+    """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
+    then the value is None."""
 
     value: float | None = None
     std_error: float | None = None
@@ -24,13 +24,13 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The result that a study takes of each trial.
+    """The kind of result that a study accepts for each trial.
 
     Args:
-        of: who takes it, for errors, such as "study 's'".
+        of: the study, for errors, such as "study 's'".
         has_value: False if the study has several objectives, which are metrics.
-        metrics: their names.
-        optional: those of them that a result may lack.
+        metrics: the names of the metrics.
+        optional: the metrics that a result may omit.
     """
 
     of: str
@@ -47,7 +47,7 @@ class Expected:
 
     @property
     def example(self) -> str:
-        """A result that fits, as JSON and Python write it."""
+        """An example of a valid result, in a form that is both JSON and Python."""
         metrics = [name for name in self.metrics if name not in self.optional]
         if not metrics:
             return f"{SHOWN}"
@@ -74,7 +74,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
     """Convert a function's return value to a result.
 
     Raises:
-        WrongResult: it is no number, no dict of a result, or not what the study takes.
+        WrongResult: it is not a number or a dict with fields of a result, or not valid for the study.
         NotFinite: a number is infinite or NaN.
     """
     parts = _split(returned, expected)

@@ -1,4 +1,4 @@
-"""The state of a run: the work done so far, whether workers continue, and the effect of errors on the run."""
+"""The state of a run: its progress, whether its workers continue, and the effects of errors."""
 
 import logging
 import math
@@ -20,28 +20,28 @@ from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailabl
 log = logging.getLogger("adabkb_client")
 
 DEFAULT_PAUSE = 1.0
-"""Seconds until the study is asked again, if it does not say."""
+"""Default number of seconds until the next request for a trial."""
 FINISHED = ("completed", "failed", "stopped")
 
 
 class Flag(Protocol):
-    """An event, of threads or of tasks."""
+    """An event, for threads or for tasks."""
 
     def set(self) -> object:
-        """Let those who wait for it go on."""
+        """Set the event, and wake those who wait for it."""
 
     def is_set(self) -> bool:
-        """Whether it has come."""
+        """Return whether it is set."""
 
 
 class RunState:
     """The shared state of a run's workers, which are threads or tasks.
 
     Args:
-        study_id: of the study.
-        options: of the run.
-        progress: where to show it.
-        over: is set when no further trial is to be taken.
+        study_id: the id of the study.
+        options: the options of the run.
+        progress: shows the progress.
+        over: set when no further trial should be evaluated.
     """
 
     def __init__(self, study_id: str, options: Options, progress: Progress, over: Flag) -> None:
@@ -67,11 +67,11 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether a trial that was just issued should be given back."""
+        """Whether a newly issued trial should be released."""
         return self._over.is_set() or not self.remaining
 
     def may_take(self) -> bool:
-        """Whether a further trial is to be asked for."""
+        """Return whether to request a further trial."""
         if self._over.is_set() or self._taken == self.options.n_trials:
             return False
         if not self.remaining:
@@ -80,12 +80,12 @@ class RunState:
         return True
 
     def took(self) -> None:
-        """Count a trial that was issued. Ask ``may_take`` and tell this without another worker in between."""
+        """Count a trial that was issued. Call this after ``may_take``, without another worker in between."""
         with self._lock:
             self._taken += 1
 
     def pause(self, none: NoTrialAvailable) -> float:
-        """Return the seconds until the study is asked again.
+        """Return the seconds until the next request for a trial.
 
         Raises:
             NoTrialAvailable: failures have paused the study.
@@ -95,13 +95,13 @@ class RunState:
         return min(DEFAULT_PAUSE if none.retry_after is None else none.retry_after, self.remaining)
 
     def end(self, reason: str | None) -> None:
-        """Take no further trial; the first reason counts."""
+        """End the run: request no further trial. The first reason is kept."""
         with self._lock:
             self.reason = self.reason or reason
         self._over.set()
 
     def fail(self, error: BaseException) -> None:
-        """End the run with an error; the first one counts."""
+        """End the run with an error. The first error is kept."""
         with self._lock:
             self.error = self.error or error
         self._over.set()
@@ -110,7 +110,7 @@ class RunState:
         """Count a trial that ended without an exception."""
         trial = None if outcome is None else outcome.trial
         if outcome is None or trial is None or trial.state not in FINISHED:
-            return  # it was given back
+            return  # it was released
         with self._lock:
             if trial.state == "failed":
                 self._failed += 1
@@ -124,7 +124,7 @@ class RunState:
                 self.progress.result(trial.number, trial.value, Standing.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
-        """Count a failure that never stops the run."""
+        """Count a failure that never ends the run."""
         shown = type(error), error, own_frames(error)
         log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=shown)
         with self._lock:
@@ -132,26 +132,26 @@ class RunState:
             self._last_failure = error
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
-        """Take another trial in place of one that was given back because its worker was lost."""
+        """Allow another trial in place of one that was released because its worker was lost."""
         log.warning("trial %d of study %r is released: %s", trial.number, self._study_id, error)
         with self._lock:
             self._taken -= 1
 
     def is_mistake(self, error: BaseException) -> bool:
-        """Whether an error of the function is a mistake of the program: see ``leased.is_mistake``."""
+        """Return whether an error of the function is a programming error: see ``leased.is_mistake``."""
         return is_mistake(error, has_succeeded=self._completed + self._stopped > 0)
 
     def judge(self, trial: Leased, error: Exception) -> None:
-        """Count an exception as a failure of the trial, and end the run if it was one too many.
+        """Count an exception as a failure of the trial, and end the run if there were too many in a row.
 
         Raises:
-            Exception: the same one, if it is not about this trial but about the server or the program.
+            Exception: the same exception, if it was caused by the server or the program rather than by this trial.
         """
         if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied | WorkerLost):
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
-                f"trial {trial.number} of study {self._study_id!r} was given back, not failed: it cost nothing"
+                f"trial {trial.number} of study {self._study_id!r} was released, not failed: it costs no budget"
             )
             is_optuna = isinstance(getattr(error, "obj", None), Leased)  # an attribute of Optuna's trials
             if not is_optuna and not isinstance(error, (*MISTAKES, WrongResult, Invalid)):
@@ -173,7 +173,7 @@ class RunState:
             self.fail(error)
 
     def conclude(self, outcome: Answer) -> None:
-        """End the run if the trial of this outcome was the last one."""
+        """End the run if this was the last trial of the study."""
         if outcome.study.state == "complete":
             self.end(outcome.study.reason)
         elif self._completed + self._failed + self._stopped == self.options.n_trials:
@@ -181,7 +181,7 @@ class RunState:
 
     def report(self, recommendation: Recommendation) -> RunReport:
         """Return the report of the run."""
-        reason = self.reason or "n_trials"  # some of which may have been given back
+        reason = self.reason or "n_trials"  # some of these may have been released
         return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
 
 
@@ -196,7 +196,7 @@ def stoppable(state: RunState) -> Iterator[None]:
 
 
 def stop() -> None:
-    """End the run that this is called in: see ``Study.stop``."""
+    """End the current run: see ``Study.stop``."""
     state = _current.get()
     if state is None:
         raise RuntimeError(
@@ -206,4 +206,4 @@ def stop() -> None:
 
 
 _current: ContextVar[RunState | None] = ContextVar("state", default=None)
-"""The run that a worker belongs to, or that the thread waits for which has called it."""
+"""The run of the current worker, or the run for which the calling thread waits."""

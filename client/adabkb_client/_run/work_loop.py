@@ -1,6 +1,6 @@
-"""The loop of a worker, which evaluates trials until the run is over: written once, for threads and for tasks.
+"""The loop of a worker, which evaluates trials until the run is over, for both threads and tasks.
 
-All blocking steps are in a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
+All blocking steps are methods of a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
 ``blocking`` can run the same coroutines in a thread.
 """
 
@@ -15,8 +15,8 @@ from adabkb_client._run.run_state import FINISHED, RunState
 from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete, WorkerLost
 
 WAIT_SECONDS = 5.0
-"""For which the server waits for a trial. A thread that asks cannot be interrupted: the end of a run, such as by
-Ctrl-C, takes so long at most."""
+"""Seconds for which the server may wait for a trial. A thread that waits for the answer cannot be interrupted, so the
+end of a run, as by Ctrl-C, takes at most this long."""
 
 T = TypeVar("T")
 L = TypeVar("L", bound=Leased)
@@ -26,13 +26,13 @@ class WorkerIO(Protocol[L]):
     """The blocking steps of a worker."""
 
     async def lease(self, wait: float) -> L | None:
-        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
+        """Request a trial, for which the server may wait; None if this run needs no further one."""
 
     async def release(self, trial: L) -> None:
-        """Give a trial back."""
+        """Release a trial."""
 
     def kept(self, trial: L) -> AbstractAsyncContextManager[object]:
-        """Return a block in which the lease is renewed, and whose end settles the trial."""
+        """Return a context manager that renews the lease, and reports an outcome of the trial at its end."""
 
     async def evaluate(self, trial: L) -> Result | Answer:
         """Call the function."""
@@ -47,14 +47,14 @@ class WorkerIO(Protocol[L]):
         """Call the callbacks, one at a time."""
 
     async def active(self) -> Sequence[Trial]:
-        """Return the trials that are with workers."""
+        """Return the active trials."""
 
     async def wait(self, seconds: float) -> None:
-        """Wait, but no longer than the run goes on."""
+        """Wait, but no longer than the run lasts."""
 
 
 async def work(state: RunState, io: WorkerIO[L]) -> None:
-    """Evaluate one trial after the other until the study, or the run, is over."""
+    """Evaluate trials, one after the other, until the study or the run is over."""
     wait = 0.0
     while state.may_take():
         try:
@@ -75,7 +75,7 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
-    """Wait until the study is asked again. That is now if the server is to wait next, or has done so."""
+    """Wait until the next request for a trial, which is immediate if the server waits next or has just waited."""
     seconds = state.pause(none)
     if state.progress.is_due():
         state.progress.waiting(none, [] if none.reason == "paused" else await io.active())
@@ -100,13 +100,13 @@ async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
 
 
 async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
-    """Evaluate a trial and report it. After a mistake of the program it is given back, and so costs nothing."""
+    """Evaluate a trial and report the result. After a programming error the trial is released, so it costs nothing."""
     try:
         await _report(state, io, trial)
     except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
         if not trial.settled:
             if state.is_mistake(error):
-                with suppress(Conflict):  # another worker has the trial
+                with suppress(Conflict):  # another worker holds the trial
                     await io.release(trial)
             else:
                 await io.fail(trial, in_words(error))
@@ -116,16 +116,16 @@ async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
 async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
     try:
         result = await io.evaluate(trial)
-    except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply
+    except WorkerLost:  # not raised by the function, so ``catch`` does not apply
         raise
     except state.options.catch as error:
-        if trial.should_stop():  # the function may end by any exception then
+        if trial.should_stop():  # the function may end with any exception then
             state.count(trial.outcome)
             return
         await io.fail(trial, in_words(error))
         state.caught(trial, error)
     else:
-        if isinstance(result, Answer):  # the function, perhaps in a process, has reported it
+        if isinstance(result, Answer):  # the function, perhaps in another process, has reported it
             trial.outcome = result
         else:
             await io.observe(trial, result)
@@ -133,7 +133,7 @@ async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
 
 
 def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, because whatever it awaits blocks instead."""
+    """Run a coroutine that never suspends, because everything that it awaits blocks instead."""
     try:
         coroutine.send(None)
     except StopIteration as end:

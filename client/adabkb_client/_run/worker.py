@@ -24,8 +24,8 @@ from adabkb_client.errors import AdaBKBError
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at whether a signal has come. The system may give it to any thread, and then a wait of the
-main thread, in which signals are handled, goes on."""
+"""Seconds between two checks for signals. The system may deliver a signal to any thread, and a wait of the main thread,
+which handles signals, then continues."""
 
 
 def run(study: StudyResource, function: Objective, options: Options) -> RunReport:
@@ -49,7 +49,7 @@ def _run(study: StudyResource, evaluation: Evaluation | Cluster, options: Option
         state = RunState(study.id, options, shown, over)
         crew = _Crew(study, evaluation, state, over)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
-        with stoppable(state), exit_on_sigterm():  # for handlers of signals, which are called in this thread
+        with stoppable(state), exit_on_sigterm():  # signal handlers are called in this thread
             try:
                 for thread in threads:
                     thread.start()
@@ -81,10 +81,10 @@ class _Crew:
         self._abandoned = False
         self._lock = threading.Lock()
         self._asking = threading.Lock()
-        """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none in between."""
+        """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none."""
 
     def work(self) -> None:
-        """Evaluate one trial after the other until the study, or the run, is over."""
+        """Evaluate trials, one after the other, until the study or the run is over."""
         with stoppable(self.state):
             try:
                 if isinstance(self._evaluation, Cluster):
@@ -112,7 +112,7 @@ class _Crew:
             process.close()
 
     def lease(self, wait: float) -> LeasedTrial | None:
-        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
+        """Request a trial, for which the server may wait; None if this run needs no further one."""
         with self._asking:
             if not self.state.may_take():
                 return None
@@ -127,15 +127,15 @@ class _Crew:
         return trial
 
     def forget(self, trial: LeasedTrial) -> None:
-        """Note that a trial is settled."""
+        """Note that the outcome of a trial was reported."""
         with self._lock:
             self._leased.discard(trial)
 
     def abandon(self) -> None:
-        """Give all trials back.
+        """Release all trials.
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
-        processes are ended, and evaluations on a cluster are cancelled.
+        processes are killed, and evaluations on a cluster are cancelled.
         """
         self._abandoned = True
         self.over.set()

@@ -1,4 +1,4 @@
-"""How records are shown: as one line in a console (``text``), as a table in a notebook (``html``) or a frame."""
+"""Display of records: one line in a console (``text``), a table in a notebook (``html``), or a pandas frame."""
 
 from adabkb_client._show import html, text
 

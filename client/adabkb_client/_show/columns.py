@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 50
-"""Items of a list that are shown."""
+"""The maximum number of items of a list that are shown."""
 LONGEST = 80
-"""Characters of a value that are shown."""
+"""The maximum number of characters of a value that are shown."""
 COLUMNS = {
     "Trial": ("number", "state", "value", "parameters", "worker", "attempt", "reason"),
     "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
 }
-"""The fields of a record that are shown; of other records, all are."""
+"""The fields that are shown, by kind of record; other kinds show all."""
 NAMED = ("parameters", "metrics", "std_errors", "attributes")
 """Fields with values by name."""
 
 
 def cells(record: Any) -> dict[str, Any]:
-    """Return the columns of a record."""
+    """Return the columns of a record with their values."""
     if hasattr(record, "trial_budget"):  # a study
         best = None if record.best is None else record.best.value
         completed = f"{record.counts.completed}{'' if record.trial_budget is None else f' of {record.trial_budget}'}"
@@ -47,7 +47,7 @@ def pandas(asked: str) -> Any:
     """Return pandas.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: pandas is not installed.
     """
     try:
         import pandas as pd  # noqa: PLC0415 (an optional dependency)
@@ -57,7 +57,7 @@ def pandas(asked: str) -> Any:
 
 
 def fields(record: Any) -> dict[str, Any]:
-    """Return all fields of a record, with those of parameters, metrics and standard errors by their names."""
+    """Return all fields of a record, in which parameters, metrics and standard errors are separate columns."""
     if hasattr(record, "trial_budget"):  # a study
         return {**cells(record), "created_at": record.created_at}
     found: dict[str, Any] = {}
@@ -70,11 +70,11 @@ def fields(record: Any) -> dict[str, Any]:
 
 
 def choice(value: Any) -> Any:
-    """A parameter's value: None is one, too."""
+    """Return a parameter's value as a cell; None, which is a valid choice, becomes a text."""
     return "None" if value is None else value
 
 
 def changes(found: Sequence[Change]) -> str:
-    """Return a point's changes from the baseline, and the gain of each, in one line of text."""
+    """Return the changes of a point from the baseline with their gains, in one line of text."""
     told = (f"{each.parameter} from {each.baseline} (gains {each.gain:.3g})" for each in found)
     return ", ".join(told) or "nothing"

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 FIRST = ("trial", "state")
-"""Columns before those of the parameters."""
+"""Columns before the parameters."""
 RESULT = ("value", "std_error")
-"""Columns between those of the parameters and those of the metrics."""
+"""Columns between the parameters and the metrics."""
 LAST = (
     "reason",
     "worker",
@@ -28,7 +28,7 @@ LAST = (
     "excluded",
     "outside",
 )
-"""Columns after those of the metrics."""
+"""Columns after the metrics."""
 KINDS = {
     **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
     **dict.fromkeys(("excluded", "outside"), "boolean"),
@@ -36,7 +36,7 @@ KINDS = {
     **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
-"""Types of pandas for columns that have empty cells."""
+"""Pandas types of columns that may have empty cells."""
 
 
 def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
@@ -54,10 +54,10 @@ def columns(study: StudyInfo) -> list[str]:
 
 
 def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterator[Row]:
-    """Yield the trials by number, then the results at points that nobody suggested.
+    """Yield the trials ordered by number, then the results without a trial.
 
-    A trial without a result has one row, and one with several results (replicates of several attempts) a row for each.
-    Results that were stored after the trials were read are left out.
+    A trial without a result has one row. A trial with several results (replicates by several attempts) has one for
+    each. Results that were stored after the trials were read are omitted.
     """
     results: dict[int | None, list[Observation]] = {}
     for observation in observations:
@@ -71,7 +71,7 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
 
 
 def _of_trial(trial: Trial, result: Observation | None) -> Row:
-    """The cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
+    """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
     row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}

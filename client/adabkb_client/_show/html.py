@@ -12,7 +12,7 @@ from adabkb_client._record import Record, page
 from adabkb_client._show.columns import LONGEST, cells, changes, choice
 
 LITERALLY = "tex2jax_ignore mathjax_ignore"
-"""The classes by which notebooks leave dollars alone; else a pair of them is a formula."""
+"""CSS classes that keep notebooks from rendering text between dollar signs as formulas."""
 
 
 @page.register
@@ -32,7 +32,7 @@ def study(info: StudyInfo) -> str:
     if best is not None and best.feasible is False:
         rows[-1] = (
             "best",
-            f"none keeps all outcome constraints; beyond them least: {_in_words(best.violations or {})}",
+            f"none satisfies all outcome constraints; the smallest violation: {_in_words(best.violations or {})}",
         )
     rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
     rows += [] if best is None else [("at", _in_words(best.parameters))]
@@ -46,25 +46,25 @@ def study(info: StudyInfo) -> str:
 
 @page.register
 def record(found: Record) -> str:
-    """Return the fields of a record, one a row."""
+    """Return the fields of a record, one per row."""
     shown = [each.name for each in fields(found) if each.repr]  # type: ignore[arg-type]
     return f"<b>{type(found).__name__}</b>{table([], [(name, _brief(getattr(found, name))) for name in shown])}"
 
 
 @page.register
 def assessment(found: Assessment) -> str:
-    """Return its sentences, one a row, with the warnings last."""
+    """Return the sentences of an assessment, one per row, with the warnings last."""
     return table([], [(sentence,) for sentence in found.sentences])
 
 
 @page.register
 def imported(found: ImportReport) -> str:
-    """Return the report of an import, as in its text."""
+    """Return the report of an import, in the same words as its text."""
     return f"<pre>{escape(str(found))}</pre>"
 
 
 def _brief(value: Any) -> Any:
-    """A field's value: values by name and lists of numbers in words, others as they are."""
+    """Return a field's value, with dicts and lists of numbers as text."""
     return _in_words(value) if isinstance(value, Mapping) else value
 
 
@@ -79,7 +79,7 @@ def _objectives(info: StudyInfo) -> str:
 
 @page.register
 def recommendation(found: Recommendation) -> str:
-    """Return the best points, one a row."""
+    """Return the best points, one per row."""
     estimate, observed = found.model, found.observed
     if found.front:
         return records(found.front, is_all=True)
@@ -92,7 +92,7 @@ def recommendation(found: Recommendation) -> str:
     if estimate is not None:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":
-        return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
+        return table(["", "value", *names], rows) + "No result satisfies all outcome constraints; these come closest."
     if estimate is not None and estimate.changes is not None:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed
@@ -135,7 +135,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value, escaped and not too long."""
+    """Return a value as escaped text of limited length."""
     text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
     return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
 
@@ -147,7 +147,7 @@ def _in_words(values: Mapping[str, Any]) -> str:
 
 
 def _in_columns(parameters: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
-    """The values of a point in columns of these names; none where a parameter is inactive."""
+    """Yield the values of a point in columns of these names, empty for inactive parameters."""
     return (choice(parameters[name]) if name in parameters else None for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Text of studies, lists and results for consoles, one line each. ``html.py`` is the same for notebooks."""
+"""One-line texts of studies, lists and results for consoles. ``html.py`` does the same for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from adabkb_client._show.columns import LONGEST, cells, changes
 
 @line.register
 def study(summary: StudySummary) -> str:
-    """Return how far a study is, in one line."""
+    """Return the progress of a study in one line."""
     counts, budget = summary.counts, getattr(summary, "trial_budget", None)
     reason = "" if summary.reason in (None, summary.state) else f" ({summary.reason})"
     of = "" if budget is None else f" of {budget}"
@@ -52,7 +52,7 @@ def report(of_run: RunReport) -> str:
 def recommendation(found: Recommendation) -> str:
     """Return the best points in a few lines."""
     if found.front:
-        return f"<Recommendation: {len(found.front)} points on the front by the model>"
+        return f"<Recommendation: {len(found.front)} points on the model's front>"
     lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
     lines += [] if found.observed is None else [f"observed {_at(found.observed)}"]
     lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]
@@ -62,14 +62,14 @@ def recommendation(found: Recommendation) -> str:
 
 @line.register
 def assessment(found: Assessment) -> str:
-    """Return its first sentence, and how many warnings there are."""
+    """Return the first sentence of an assessment, and the number of warnings."""
     warnings = f", {len(found.checks)} warning{'s' * (len(found.checks) != 1)}" if found.checks else ""
     return f"<Assessment of {found.results} results: {found.standing}{warnings}>"
 
 
 @line.register
 def validation(found: Validation) -> str:
-    """Return how well results are predicted, in one line."""
+    """Return the errors of a leave-one-out validation in one line."""
     if found.inside is None or found.error is None or found.error_of_median is None:
         return f"<Validation: none ({found.reason}), {found.results} results>"
     return (

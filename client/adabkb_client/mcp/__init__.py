@@ -1,6 +1,6 @@
-"""A server of the Model Context Protocol (MCP): the calls of the client as tools for agents.
+"""A server of the Model Context Protocol (MCP), which offers the calls of the client as tools for agents.
 
-It needs the package ``mcp`` (the extra of the same name). The command ``adabkb mcp`` starts it.
+It needs the package ``mcp`` (the extra of this name). The command ``adabkb mcp`` starts it.
 """
 
 from adabkb_client.mcp._serving import loopback, serve_http, serve_stdio

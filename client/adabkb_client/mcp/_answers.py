@@ -1,11 +1,11 @@
-"""The responses of tools: short documents with the fields that an agent needs. A field without a value is left out."""
+"""The answers of tools: short documents with the fields that an agent needs, without empty fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NotRequired
 
-from typing_extensions import TypedDict  # up to Python 3.11, pydantic refuses that of typing
+from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
 from adabkb_client._analysis import Importance
 from adabkb_client._models import (
@@ -22,7 +22,7 @@ from adabkb_client.mcp._refusals import no_trial
 
 
 class BestAnswer(TypedDict):
-    """The best result, or the nearest to the outcome constraints."""
+    """The best result, or the result nearest to satisfying the outcome constraints."""
 
     value: float
     parameters: dict[str, Any]
@@ -32,7 +32,7 @@ class BestAnswer(TypedDict):
 
 
 class StatusAnswer(TypedDict):
-    """How far a study is."""
+    """The progress of a study."""
 
     study: str
     state: str
@@ -102,7 +102,7 @@ class TrialsAnswer(TypedDict):
 
 
 class SuggestAnswer(TypedDict):
-    """Trials to evaluate, or the reason why there are none."""
+    """Trials to evaluate, or why there are none."""
 
     trials: list[TrialAnswer]
     reason: NotRequired[str]
@@ -152,7 +152,7 @@ class PredictionsAnswer(TypedDict):
 
 
 class RecommendationAnswer(TypedDict):
-    """The best point by the model and by observation, or the front of several objectives."""
+    """The best point according to the model and the best observation, or the front of several objectives."""
 
     model: NotRequired[EstimateAnswer]
     observed: NotRequired[BestAnswer]
@@ -189,7 +189,7 @@ class ImportanceAnswer(TypedDict):
 
 
 def some(**fields: Any) -> Any:
-    """Return the fields that have a value: neither null nor empty."""
+    """Return the fields that are neither null nor empty."""
     return {name: value for name, value in fields.items() if not _is_nothing(value)}
 
 
@@ -208,7 +208,7 @@ def best(found: Best | None) -> BestAnswer | None:
 
 
 def status(study: StudySummary) -> StatusAnswer:
-    """Return how far a study is."""
+    """Return the progress of a study."""
     counts = study.counts
     answer: StatusAnswer = some(
         study=study.id,

@@ -1,4 +1,4 @@
-"""The tools that change something, named as the methods of the client."""
+"""The tools that change studies, named like the methods of the client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AnyContext = Context[Any, Any]
 
 
 class Changing:
-    """Tools that change studies. Each call names its study; nothing is remembered from call to call."""
+    """Tools that change studies. Each call names its study; there is no state between calls."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -59,7 +59,7 @@ class Changing:
             list[str] | None, Field(description="metrics that each result has in addition to its value, by name")
         ] = None,
         outcome_constraints: Annotated[
-            list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics have to keep")
+            list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics must satisfy")
         ] = None,
         constraints: Annotated[
             list[str] | None,
@@ -74,16 +74,16 @@ class Changing:
         ] = None,
         quantities: Annotated[
             dict[str, definition.Quantity] | None,
-            Field(description="units, names and natural bounds of what results measure: of value, and of metrics"),
+            Field(description="units, labels and natural bounds of measured quantities: value, and metrics"),
         ] = None,
-        budget: Annotated[definition.Count | None, Field(description="evaluations at most; no limit if absent")] = None,
+        budget: Annotated[definition.Count | None, Field(description="evaluation limit; none if absent")] = None,
         noise_std: Annotated[
             definition.Positive | None,
             Field(description="standard deviation of one result, in the units of the objective, if known"),
         ] = None,
         tolerance: Annotated[
             Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
-            Field(description="the study ends once its gap is no larger, in the units of the objective"),
+            Field(description="the study ends once its gap is at most this, in the units of the objective"),
         ] = None,
         stop: definition.Stop | None = None,
         early_stopping: definition.EarlyStopping | None = None,
@@ -92,14 +92,14 @@ class Changing:
         ] = None,
         baseline: Annotated[
             Point | None,
-            Field(description="settings that are in use; of equally good points the one that changes fewer is best"),
+            Field(description="settings in use; of equally good points, one that changes fewer is recommended"),
         ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
-            Field(description="how long a trial may go without a sign of life; 3600 if absent, 30 days at most"),
+            Field(description="seconds that a trial stays leased without a heartbeat; 3600 if absent, 30 days at most"),
         ] = None,
         seed: Annotated[
-            Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="of all random draws")
+            Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="seed of all random draws")
         ] = None,
         tags: Annotated[dict[str, str] | None, Field(description="texts by name, for people")] = None,
         key: Key = None,
@@ -142,7 +142,7 @@ class Changing:
         ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
-            Field(description="how long the trial stays yours without a sign of life; the study's own if absent"),
+            Field(description="seconds that the trial stays yours without a heartbeat; the study's value if absent"),
         ] = None,
         wait: Annotated[
             float, Field(ge=0, le=60, description="seconds to wait for a trial if there is none at once")
@@ -174,7 +174,7 @@ class Changing:
         metrics: Metrics = None,
         std_errors: StdErrors = None,
         parameters: Annotated[
-            Point | None, Field(description="what was evaluated, if it is not what was suggested")
+            Point | None, Field(description="the evaluated point, if it differs from the suggested one")
         ] = None,
         key: Key = None,
     ) -> answers.ChangeAnswer:

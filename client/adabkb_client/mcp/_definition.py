@@ -1,4 +1,4 @@
-"""The definition of a new study, as an agent gives it."""
+"""The definition of a new study, in the form for agents."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ When = Annotated[
 ]
 
 Known = Annotated[
-    bool, Field(description="not chosen, but known when a trial is asked for; suggest then needs its value as context")
+    bool,
+    Field(description="not chosen, but known when a trial is requested; suggest then needs its value as context"),
 ]
 
 
 class Part(BaseModel):
-    """A part of a definition. Fields that it does not have, and values of other types, are refused."""
+    """A part of a definition. Unknown fields and values of other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,7 +44,7 @@ class ParameterPart(Part):
 
     @property
     def words(self) -> dict[str, Any]:
-        """Unit and label, as the client takes them."""
+        """Unit and label as arguments of the client."""
         return {"unit": self.unit, "label": self.label}
 
 
@@ -56,13 +57,13 @@ class FloatParameter(ParameterPart):
     log: Annotated[bool, Field(description="search on a log scale; low must be positive")] = False
     step: Annotated[Positive | None, Field(description="only low, low + step, ...; not with log")] = None
     periodic: Annotated[
-        bool, Field(description="high is the same point as low, as of an angle; not with log or step")
+        bool, Field(description="high is the same point as low, as for an angle; not with log or step")
     ] = False
     context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Float(
             self.low,
             self.high,
@@ -79,9 +80,9 @@ class Mixture(Part):
     """Parameters that are the shares of a whole."""
 
     parameters: Annotated[list[str], Field(min_length=2, description="float parameters with low at 0 or more")]
-    total: Annotated[Positive, Field(description="what they sum to")] = 1.0
-    at_most: Annotated[Count | None, Field(description="how many of them may be above 0; all if absent")] = None
-    least: Annotated[float, Field(ge=0, allow_inf_nan=False, description="each is 0, or at least this")] = 0.0
+    total: Annotated[Positive, Field(description="the sum of the shares")] = 1.0
+    at_most: Annotated[Count | None, Field(description="maximum number of shares above 0; all if absent")] = None
+    least: Annotated[float, Field(ge=0, allow_inf_nan=False, description="each share is 0, or at least this")] = 0.0
 
 
 class IntParameter(ParameterPart):
@@ -96,7 +97,7 @@ class IntParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when, **self.words)
 
 
@@ -109,7 +110,7 @@ class OrdinalParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Ordinal(self.values, context=self.context, when=self.when, **self.words)
 
 
@@ -126,7 +127,7 @@ class CategoricalParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Categorical(
             self.choices, descriptors=self.descriptors, context=self.context, when=self.when, **self.words
         )
@@ -143,7 +144,7 @@ class CatalogueParameter(ParameterPart):
     ]
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Catalogue(self.rows, self.descriptors, **self.words)
 
 
@@ -155,7 +156,7 @@ class BoolParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Bool(context=self.context, when=self.when, **self.words)
 
 
@@ -167,7 +168,7 @@ class FixedParameter(ParameterPart):
     when: When = None
 
     def to_client(self) -> ClientParameter:
-        """Return the client's form."""
+        """Return the parameter in the client's form."""
         return Fixed(
             self.value if not isinstance(self.value, list) else tuple(self.value), when=self.when, **self.words
         )
@@ -192,17 +193,17 @@ class Objective(Part):
 
     metric: str
     direction: Literal["minimize", "maximize"]
-    reference: Annotated[Number | None, Field(description="results worse than this do not matter")] = None
+    reference: Annotated[Number | None, Field(description="results worse than this are irrelevant")] = None
 
 
 class Quantity(Part):
     """The display of a measured quantity, and its natural bounds. Results beyond these are refused."""
 
-    label: Annotated[str | None, Field(description="its name, such as Yield")] = None
+    label: Annotated[str | None, Field(description="label, such as Yield")] = None
     unit: Annotated[str | None, Field(description="such as %")] = None
-    digits: Annotated[int | None, Field(ge=0, le=10, description="after the decimal point")] = None
-    low: Annotated[Number | None, Field(description="the least value that it can have")] = None
-    high: Annotated[Number | None, Field(description="the largest value that it can have")] = None
+    digits: Annotated[int | None, Field(ge=0, le=10, description="digits after the decimal point")] = None
+    low: Annotated[Number | None, Field(description="smallest possible value")] = None
+    high: Annotated[Number | None, Field(description="largest possible value")] = None
 
 
 class OutcomeConstraint(Part):
@@ -216,12 +217,10 @@ class OutcomeConstraint(Part):
 class Stop(Part):
     """When the study ends before its budget; give at least one rule."""
 
-    no_gain_for: Annotated[Count | None, Field(description="after so many results in a row without a better one")] = (
-        None
-    )
+    no_gain_for: Annotated[Count | None, Field(description="end after this many results without a gain")] = None
     gap_share_below: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
-        Field(description="once the gap is below this share of the range of the results"),
+        Field(description="gap, as a share of the range of the results, below which the study ends"),
     ] = None
 
 

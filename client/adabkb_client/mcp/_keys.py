@@ -1,4 +1,4 @@
-"""Idempotency keys: a repeated call of a tool makes its change once."""
+"""Idempotency keys: a repeated call of a tool has exactly one effect."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from adabkb_client.errors import AdaBKBError
 T = TypeVar("T")
 
 _PROCESS = uuid.uuid4().hex
-"""Other processes number their requests likewise."""
+"""Distinguishes the requests of this process from those of others, which use the same numbers."""
 SESSION = "mcp-session-id"
 """The header that names a session over HTTP."""
 
 
 def keyed(steps: Steps[T], key: str | None) -> Steps[T]:
-    """Return a procedure whose changes have a key, one after the other: ``key``, ``key.2``, ...; as it is without one.
+    """Give the changes of a procedure the keys ``key``, ``key.2``, ...; without a key, leave the procedure unchanged.
 
-    The server takes a key once, for one request, and a procedure may consist of several.
+    The server accepts a key for one request only, and a procedure may consist of several.
     """
     if key is None:
         return (yield from steps)
@@ -45,14 +45,14 @@ def keyed(steps: Steps[T], key: str | None) -> Steps[T]:
 
 
 def key_of(request_id: str, headers: Mapping[str, str] | None) -> str | None:
-    """Return the key of a request that brings none, so that the change is made once if the request is sent again.
+    """Return the key of a request without one, so that the change has one effect if the request is repeated.
 
-    A client numbers the requests of one session. Over stdio this process has one session. Over HTTP without sessions
-    two clients may use the same number, so that there is no key, and the client makes one for each call.
+    A client numbers the requests of a session. Over stdio this process has one session. Over HTTP without sessions, two
+    clients may use the same number, so None is returned, and the client generates a key for each call.
 
     Args:
-        request_id: of the protocol's request.
-        headers: of the HTTP request; None over stdio.
+        request_id: the id of the protocol's request.
+        headers: the headers of the HTTP request; None over stdio.
     """
     if headers is None:
         return f"mcp-{_PROCESS}-{_short(request_id)}"

@@ -1,4 +1,4 @@
-"""Parts of lists, so that no answer is longer than an agent wants it."""
+"""Parts of lists, which keep answers short."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 def page(listing: Listing[T], limit: int, cursor: str | None = None) -> Steps[tuple[list[T], str | None]]:
-    """Read up to ``limit`` items from a cursor on; also return the cursor of those that follow, None at the end."""
+    """Read up to ``limit`` items from a cursor on; also return the cursor of the next items, None at the end."""
     call = listing.page(cursor)
     answer = yield replace(call, params={**call.params, "limit": limit})
     return [listing.decode(item) for item in answer["items"]], answer["next_cursor"]
 
 
 def last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
-    """Read the trials with the largest numbers, the last one first.
+    """Read the trials with the largest numbers, last one first.
 
     Args:
-        study: its id.
-        trials: how many there are, which is the number of the last one.
-        count: how many to read at most.
+        study: the study's id.
+        trials: the number of trials, which is also the number of the last one.
+        count: the maximum number of trials to read.
     """
     found = []
     for number in range(trials, max(trials - count, 0), -1):

@@ -1,4 +1,4 @@
-"""The tools that change nothing, named as the methods of the client."""
+"""The tools that change nothing, named like the methods of the client."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from adabkb_client.mcp._values import Cursor, Limit, Point, StudyId, TrialNumber
 Points = Annotated[list[Point], Field(min_length=1, max_length=100, description="each with a value of every parameter")]
 Probability = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | None,
-    Field(
-        description="only with outcome constraints: with which probability the model's point keeps them; 0.95 if absent"
-    ),
+    Field(description="for outcome constraints: required probability of the model's point; 0.95 if absent"),
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 
 
 class Reading:
-    """Tools that read studies. Each call names its study; nothing is remembered from call to call."""
+    """Tools that read studies. Each call names its study; there is no state between calls."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

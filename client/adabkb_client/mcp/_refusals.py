@@ -11,15 +11,15 @@ from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavai
 from adabkb_client.mcp._definition import KINDS
 
 MOST_FAULTS = 10
-"""Faults that an error lists."""
+"""The maximum number of errors that a message lists."""
 
 REMEDIES = {
     "unauthorized": "The token of this MCP server is missing or not valid. Ask the user to start adabkb mcp with a "
     "valid one in ADABKB_TOKEN.",
     "forbidden": "The token of this MCP server does not allow it, and no other call will. Ask the user for a token "
     "with more rights, or the study's owner to share it.",
-    "study_not_found": "studies() lists those that there are; create_study() makes one.",
-    "trial_not_found": "trials() lists those that there are.",
+    "study_not_found": "studies() lists the existing ones; create_study() creates one.",
+    "trial_not_found": "trials() lists the existing ones.",
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
     "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
     "report_conflict": "A reported value stays as it is; report the next step.",
@@ -27,7 +27,7 @@ REMEDIES = {
     "lease_lost": "Stop working on this trial. suggest() issues another one.",
     "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
-"""Remedies, by the code of the server's refusal."""
+"""Remedies by error code of the server."""
 
 NO_TRIAL = {
     "budget": "The trials of the budget are issued. Report the results that are still missing; then "
@@ -43,10 +43,10 @@ NO_TRIAL = {
     "recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
-    "paused": "The study is paused. resume() lets it go on.",
+    "paused": "The study is paused. resume() continues it.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
-"""Why a study issues no trial, and the remedy, by reason."""
+"""Why a study issues no trial, with the remedy, by reason."""
 
 ARGUMENTS = {
     "id": "study",
@@ -56,34 +56,34 @@ ARGUMENTS = {
     "reports.0.step": "step",
     "reports.0.value": "value",
 }
-"""Arguments of tools, by the server's name if that differs."""
+"""Arguments of tools by the server's names, where these differ."""
 
 AGAIN = "Call again later; a change needs the same key as before, so that it is made once."
 
 
 def no_trial(reason: str | None) -> str:
     """Return why a study issues no trial, and the remedy."""
-    return NO_TRIAL.get(reason or "", "There is no trial at the moment. Ask again later.")
+    return NO_TRIAL.get(reason or "", "No trial is available now. Ask again later.")
 
 
 def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
     """Return the error text for the agent.
 
     Args:
-        error: of the client, or of an argument that it cannot send.
-        arguments: of the tool.
+        error: the error of the client, or of an argument that it cannot send.
+        arguments: the arguments of the tool.
     """
     if isinstance(error, APIError):
         return _by_server(error, arguments)
     if isinstance(error, ConnectionFailed):
-        return f"{_first_line(error)} Nothing is known of what became of this call. {AGAIN}"
+        return f"{_first_line(error)} The outcome of this call is unknown. {AGAIN}"
     if isinstance(error, UnexpectedAnswer):
         return f"{_first_line(error)} Ask the user to check the address that adabkb mcp was started with."
     return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)
 
 
 def malformed(error: ValidationError, tool: str) -> str:
-    """Return which arguments are wrong, and how."""
+    """Return an error text that lists the invalid arguments."""
     found = dict.fromkeys(f"{_place(fault['loc'])}: {_sentence(fault)}" for fault in error.errors())
     return _listed(list(found), f"these arguments of {tool} are wrong")
 
@@ -98,7 +98,7 @@ def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
 
 
 def _argument(pointer: str, names: Sequence[str]) -> str:
-    """Name the target of a pointer as the tool does: "parameters.depth.high" for "/parameters/0/high"."""
+    """Name the target of a pointer in the tool's terms: "parameters.depth.high" for "/parameters/0/high"."""
     path = steps_of(pointer)
     if path[0] == "parameters" and len(path) > 1 and path[1].isdecimal() and int(path[1]) < len(names):
         path[1] = names[int(path[1])]
@@ -107,7 +107,7 @@ def _argument(pointer: str, names: Sequence[str]) -> str:
 
 
 def _place(location: Sequence[str | int]) -> str:
-    """Name an argument, or a part of one. Within a parameter pydantic names its kind, too."""
+    """Return the name of an argument or a part of it. Within a parameter, pydantic also gives the parameter's kind."""
     steps = [str(step) for step in location]
     if steps[:1] == ["parameters"] and len(steps) > 2 and steps[2] in KINDS:
         del steps[2]

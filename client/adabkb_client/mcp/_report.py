@@ -1,4 +1,4 @@
-"""The report of a study as Markdown. Names and reasons are texts of users, so that they are shown as code."""
+"""The report of a study as Markdown. Names and reasons are texts of users, so they are shown as code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from adabkb_client.mcp._answers import info as described
 from adabkb_client.mcp._pages import last_trials, page
 
 LAST = 10
-"""Trials that a report shows."""
+"""The number of trials that a report shows."""
 MOST_FAILURES = 5
 LONGEST = 200
-"""Characters of a text of a user."""
+"""The maximum length of a user's text, in characters."""
 
 
 def report(study: str) -> Steps[str]:
@@ -98,7 +98,7 @@ def _range(parameter: Mapping[str, Any]) -> Any:
 def _best(best: Best | None) -> str:
     if best is None:
         return "None yet, or there are several objectives."
-    beyond = "" if best.feasible is not False else " It does not keep the outcome constraints."
+    beyond = "" if best.feasible is not False else " It violates the outcome constraints."
     metrics = f", metrics {code(dict(best.metrics))}" if best.metrics else ""
     return f"{best.value:.6g} at {code(dict(best.parameters))}{metrics}.{beyond}"
 
@@ -111,7 +111,7 @@ def _recommendation(found: Recommendation) -> str:
         )
         return _table(["parameters on the front", "predicted"], rows)
     if found.model is None:
-        return f"None by the model ({found.reason})."
+        return f"None according to the model ({found.reason})."
     return f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
 
 

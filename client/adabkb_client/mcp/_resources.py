@@ -1,4 +1,4 @@
-"""The resources: the list of studies, and a report of each."""
+"""The resources of the server: the list of studies, and a report of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adabkb_client.mcp._refusals import refused
 from adabkb_client.mcp._report import report
 
 MOST = 100
-"""Studies of the list."""
+"""The maximum number of studies in the list."""
 
 
 def add_resources(server: MCPServer, transport: AsyncTransport) -> None:

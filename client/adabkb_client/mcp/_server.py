@@ -1,4 +1,4 @@
-"""The server: which tools and resources it has."""
+"""Create the server with its tools and resources."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def create_server(transport: AsyncTransport, *, read_only: bool) -> MCPServer:
     """Return a server.
 
     Args:
-        transport: to the ask/tell server; the caller closes it.
-        read_only: leave the tools out that change something.
+        transport: the transport to the ask/tell server; the caller closes it.
+        read_only: whether to omit the tools that change something.
     """
     server = MCPServer(
         "adabkb",

@@ -14,12 +14,12 @@ from adabkb_client._http.connection import Settings
 from adabkb_client.mcp._server import create_server
 
 GRACE_SECONDS = 1
-"""How long a server that stops waits for streams, which would not end by themselves."""
+"""Seconds for which a stopping server waits for streams, which would not end by themselves."""
 
 
 def serve_stdio(settings: Settings, *, read_only: bool) -> None:
-    """Serve one client on standard input and output until it leaves. A signal ends the process at once."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or else the thread that reads would keep the process
+    """Serve one client on standard input and output until it disconnects. A signal ends the process at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # otherwise the reading thread would keep the process alive
 
     async def run() -> None:
         transport = AsyncTransport(settings)
@@ -34,10 +34,10 @@ def serve_stdio(settings: Settings, *, read_only: bool) -> None:
 def serve_http(
     settings: Settings, listener: socket.socket, *, read_only: bool, on_start: Callable[[str], None]
 ) -> None:
-    """Serve any number of clients at /mcp until a signal ends it. Requests that name another host are refused.
+    """Serve any number of clients at /mcp until a signal ends it. Requests with another host name are refused.
 
     Args:
-        settings: of the connection to the ask/tell server.
+        settings: the settings of the connection to the ask/tell server.
         listener: a socket that listens on a loopback address.
         read_only: as in ``create_server``.
         on_start: called with the URL once the server answers.
@@ -72,7 +72,7 @@ def loopback(address: str) -> tuple[str, int]:
     """Return host and port of a loopback address such as 127.0.0.1:8750, [::1]:8750 or localhost:8750.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is not such an address.
     """
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -82,7 +82,7 @@ def loopback(address: str) -> tuple[str, int]:
         return "127.0.0.1", int(port)
     if host not in ("127.0.0.1", "::1"):
         raise ValueError(
-            f"must be a loopback address such as 127.0.0.1:8750, not {address!r}: whoever reaches this server acts "
+            f"must be a loopback address such as 127.0.0.1:8750, not {address!r}: anyone who reaches this server acts "
             "with its token. For other machines, put a proxy with TLS and authentication before it"
         )
     return host, int(port)

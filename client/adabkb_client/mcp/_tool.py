@@ -1,4 +1,4 @@
-"""A tool: a function of this package with its schema, its annotations and its errors."""
+"""A tool: a function of this package with its schema, annotations and error messages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Exact(BaseModel):
 
 
 class Untitled(GenerateJsonSchema):
-    """Schemas without titles, which would repeat the names of fields: an agent reads all of a schema."""
+    """Generates schemas without titles, which would only repeat the names of fields for the agent."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (pydantic's)
-        """Return that no field has a title."""
+        """Return False, so that no field has a title."""
         return False
 
 
@@ -38,7 +38,7 @@ class StudyTool(Tool):
         """Call the function.
 
         Raises:
-            ToolError: an argument is wrong, or the server refuses, or it does not answer.
+            ToolError: an argument is invalid, or the server refuses or does not answer.
         """
         try:
             given = self.fn_metadata.validate_arguments(arguments)
@@ -53,12 +53,12 @@ class StudyTool(Tool):
 
 
 def tool(function: Callable[..., Any], *, changes: bool, is_idempotent: bool) -> StudyTool:
-    """Return a tool that is named as its function and described by its docstring.
+    """Return a tool with the name and the docstring of a function.
 
     Args:
-        function: its annotations make the schemas of the arguments and of the answer.
-        changes: whether it changes anything on the server.
-        is_idempotent: whether a repetition with the same arguments changes nothing more.
+        function: the function, whose annotations define the schemas of the arguments and of the answer.
+        changes: whether the tool changes anything on the server.
+        is_idempotent: whether a repetition with the same arguments has no further effect.
     """
     made = StudyTool.from_function(
         function,

@@ -1,4 +1,4 @@
-"""The types of the tools' arguments, which make their input schemas."""
+"""The types of the tools' arguments, which define their input schemas."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WithJ
 from pydantic_core import PydanticCustomError
 
 LONGEST_KEY = 200
-"""Characters. The server takes 255, of which ``_keys.py`` needs a few."""
+"""The maximum length in characters. The server accepts 255, of which ``_keys.py`` needs a few."""
 
 
 def _told_once(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Replace the errors of all members of a union by one."""
+    """Replace the errors of all members of a union by one error."""
     try:
         return handler(value)
     except ValidationError:
@@ -28,7 +28,7 @@ Value = Annotated[
     Scalar | list[Scalar],
     Field(union_mode="smart"),
     WrapValidator(_told_once),
-    WithJsonSchema({"anyOf": [*SCALARS, {"type": "array", "items": {"anyOf": SCALARS}}]}),  # short, as it comes often
+    WithJsonSchema({"anyOf": [*SCALARS, {"type": "array", "items": {"anyOf": SCALARS}}]}),  # short, as it occurs often
 ]
 Point = dict[str, Value]
 """Values by the names of parameters."""

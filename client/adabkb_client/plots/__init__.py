@@ -1,4 +1,4 @@
-"""The figures of ``study.plot``, by matplotlib: each is drawn from answers of the API alone."""
+"""The figures of ``study.plot``, drawn with matplotlib from answers of the API."""
 
 from adabkb_client.plots._plots import AsyncPlots, Plots
 

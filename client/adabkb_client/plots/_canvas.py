@@ -1,4 +1,4 @@
-"""Figures to draw on. None of this touches pyplot, so that no window opens and no figure stays behind."""
+"""Figures to draw on. They do not use pyplot, so no windows open and no figures stay in memory."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 OBSERVED = "0.35"
-"""The colour of results: a grey that is seen on any map of colours."""
+"""The color of results, a grey that is visible on any colormap."""
 LONGEST_LABEL = 24
-"""Characters of a label; longer ones are shortened."""
+"""The maximum length of a label, in characters; longer ones are shortened."""
 
 
 class StudyFigure(Figure):
-    """A figure of matplotlib that a notebook shows, whether or not the program uses pyplot."""
+    """A matplotlib figure that notebooks display, whether or not the program uses pyplot."""
 
     def _repr_png_(self) -> bytes:
         image = BytesIO()
@@ -22,7 +22,7 @@ class StudyFigure(Figure):
 
 
 def canvas(figure: FigureBase | None, width: float, height: float) -> FigureBase:
-    """Return the figure, or a new one of a size in inches."""
+    """Return the figure, or a new one with this size in inches."""
     return StudyFigure(figsize=(width, height), layout="constrained") if figure is None else figure
 
 
@@ -45,14 +45,14 @@ def star(axes: Axes, x: Sequence[float], y: Sequence[float]) -> None:
 
 
 def saying(figure: FigureBase | None, text: str) -> FigureBase:
-    """Return a figure that consists of a sentence: why there is nothing to draw."""
+    """Return a figure that shows a sentence, such as why there is nothing to draw."""
     figure = canvas(figure, 6.4, 2.0)
     figure.text(0.5, 0.5, literally(text), ha="center", va="center", color=OBSERVED, wrap=True)
     return figure
 
 
 def literally(text: str) -> str:
-    """Return a text that matplotlib draws as it is: a pair of dollars would be a formula."""
+    """Return a text that matplotlib draws literally, with dollar signs escaped."""
     return text.replace("$", r"\$")
 
 

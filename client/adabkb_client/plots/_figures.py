@@ -1,4 +1,4 @@
-"""Procedures, performed by ``_plots.py``, that read the data of each figure from the server and draw it."""
+"""Procedures that read the data of each figure from the server and draw it; ``_plots.py`` performs them."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ from adabkb_client.plots._scales import Scale
 from adabkb_client.plots._slices import contour, slices
 
 MOST_PANELS = 12
-"""Parameters that a figure has, unless the program names them: of more, the most important ones."""
+"""The maximum number of parameters in a figure, the most important ones, unless the program names others."""
 
 
 class Figures:
-    """The figures of a study, as procedures: each reads its data, and then draws it."""
+    """The figures of a study, as procedures that read their data and draw it."""
 
     def __init__(self, study: StudyCalls) -> None:
         self._study = study
@@ -32,17 +32,18 @@ class Figures:
         """Draw the results in order, and the best so far.
 
         Raises:
-            ValueError: there is no such metric, or none is named, and there are several objectives. So do all others.
+            ValueError: the study has no such metric, or none is named and there are several objectives (as in all
+            figures).
         """
         info = as_one((yield from self._study.info()), metric)
         return history(info, valued((yield from self._study.observations().all()), metric), figure)
 
     def front(self, *objectives: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
-        """Draw the results of a study with several objectives, and the front by results and by the model.
+        """Draw the results of a study with several objectives, with the Pareto front of the results and of the model.
 
         Args:
-            objectives: the names of two; by default the first two.
-            figure: to draw on; a new one by default.
+            objectives: the names of two objectives; by default the first two.
+            figure: the figure to draw on; a new one by default.
 
         Raises:
             Invalid: the study has one objective.
@@ -65,10 +66,10 @@ class Figures:
         """Draw the posterior along each parameter, with the others as in the recommended point.
 
         Args:
-            parameters: their names; by default all that vary, or the 12 most important ones.
-            points: values of each parameter at most.
-            metric: what to draw in place of the value.
-            figure: to draw on; a new one by default.
+            parameters: the names of parameters; by default all that vary, or the 12 most important ones.
+            points: the maximum number of values per parameter.
+            metric: the metric to draw in place of the value.
+            figure: the figure to draw on; a new one by default.
 
         Raises:
             ValueError: the study has no such parameter, or it is fixed.
@@ -90,7 +91,7 @@ class Figures:
         """Draw the posterior mean and standard deviation over two parameters; a star marks the recommended point.
 
         Args:
-            parameters: the names of two; by default the most important ones.
+            parameters: the names of two parameters; by default the most important ones.
             points, metric, figure: as in ``slice``.
 
         Raises:
@@ -131,13 +132,13 @@ class Figures:
     def leaves(
         self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None
     ) -> Steps[FigureBase]:
-        """Draw the leaves of the partition, and what was pruned (hatched), where a line or a plane through the
-        recommended point meets them.
+        """Draw the leaves of the partition, and pruned cells (hatched), along a line or a plane through the recommended
+        point.
 
         Args:
-            parameters: the names of one or two; by default the two most important ones.
-            metric: what the colours show in place of the value.
-            figure: to draw on; a new one by default.
+            parameters: the names of one or two parameters; by default the two most important ones.
+            metric: the metric that the colors show in place of the value.
+            figure: the figure to draw on; a new one by default.
 
         Raises:
             ValueError: these are not one or two parameters of the study that vary.
@@ -160,7 +161,7 @@ class Figures:
         return leaves(info, scales, others, cells, through, is_recommended, figure)
 
     def _info_and_results(self, metric: str | None) -> Steps[tuple[StudyInfo, list[Observation]]]:
-        """The study, and the results that count, both as a metric makes them."""
+        """Return the study and the results that count, with a metric in place of the value if given."""
         info = as_one((yield from self._study.info()), metric)
         observations = yield from self._study.observations().all()
         return info, valued([each for each in observations if each.counts], metric)
@@ -174,8 +175,8 @@ class Figures:
         *,
         metric: str | None,
     ) -> Steps[list[Scale]]:
-        """The parameters of these names; without any, those that vary and have an order, the most important ones if
-        there are more than ``most``, and if there is a best point, those that are active there."""
+        """Return the parameters with these names. Without names, return those that vary and have an order, only the
+        most important ones if there are more than ``most``, and only those active at the best point if it is given."""
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
         rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
         if drawn := rows.intersection(names):

@@ -1,4 +1,4 @@
-"""The Pareto front between two objectives."""
+"""The Pareto front of two objectives."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from adabkb_client.plots._metrics import numbers
 def front(
     study_id: str, found: Front, observations: Sequence[Observation], across: str, up: str, figure: FigureBase | None
 ) -> FigureBase:
-    """Draw the results, those on the front, and what the model makes of it, with its standard deviations."""
+    """Draw the results, those on the front, and the predictions of the model's front with their standard deviations."""
     if not found.results:
         return saying(figure, f"Study {study_id} has no results yet.")
     figure = canvas(figure, 6.4, 4.4)
@@ -31,7 +31,7 @@ def front(
         mfc="none",
         color="tab:orange",
         elinewidth=1,
-        label="front by the model",
+        label="front according to the model",
     )
     on = [each.metrics for each in found.observed]
     axes.scatter(

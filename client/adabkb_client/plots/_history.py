@@ -11,7 +11,7 @@ from adabkb_client.plots._metrics import numbers, title
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
-    """Draw the value of each observation against its number; those that do not count are crosses."""
+    """Draw the value of each observation over its number; those that do not count are crosses."""
     if not observations:
         return saying(figure, f"Study {info.id} has no results yet.")
     figure = canvas(figure, 6.4, 3.6)

@@ -1,4 +1,4 @@
-"""Which parameters matter: their Sobol' indices as bars."""
+"""Importance of the parameters: their Sobol' indices as bars."""
 
 from matplotlib.figure import FigureBase
 

@@ -1,4 +1,4 @@
-"""The partition of the space: its leaves and what was pruned, along one parameter or in the plane of two."""
+"""The partition of the space: leaves and pruned cells along one parameter or over two."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from adabkb_client.plots._canvas import canvas, label, star
 from adabkb_client.plots._scales import Scale
 
 Cell = Mapping[str, Any]
-"""In wire form."""
+"""A cell in wire form."""
 PRUNED: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "0.7", "hatch": "//", "zorder": 0.5}
 
 
@@ -31,11 +31,11 @@ def leaves(
     Args:
         info: the study.
         drawn: one or two parameters.
-        others: all other parameters.
-        cells: leaves and pruned cells.
+        others: the other parameters.
+        cells: the leaves and pruned cells.
         through: the point.
-        is_recommended: whether it is to be marked.
-        figure: to draw on; None for a new one.
+        is_recommended: whether to mark the point.
+        figure: the figure to draw on; None for a new one.
     """
     drawable = [cell for cell in cells if all(scale.name in cell["low"] for scale in drawn)]
     met = [cell for cell in drawable if all(_holds(scale, cell, through) for scale in others)]
@@ -68,7 +68,7 @@ def _holds(scale: Scale, cell: Cell, point: Parameters) -> bool:
 
 
 def _intervals(axes: Axes, scale: Scale, leaves: Sequence[Cell], pruned: Sequence[Cell]) -> None:
-    """Each leaf as a line at its mean, with its standard deviation around it."""
+    """Draw each leaf as a line at its mean, with a band of one standard deviation."""
     for cell in leaves:
         low, high = scale.box(cell["low"][scale.name], cell["high"][scale.name])
         mean, std = cell["mean"], cell["std"]
@@ -80,7 +80,7 @@ def _intervals(axes: Axes, scale: Scale, leaves: Sequence[Cell], pruned: Sequenc
 
 
 def _boxes(drawn: Sequence[Scale], cells: Sequence[Cell], **style: Any) -> PatchCollection:
-    """Cells as rectangles."""
+    """Return cells as rectangles."""
     rectangles = []
     for cell in cells:
         (left, right), (bottom, top) = (scale.box(cell["low"][scale.name], cell["high"][scale.name]) for scale in drawn)

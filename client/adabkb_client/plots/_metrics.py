@@ -1,4 +1,4 @@
-"""A metric in the place of the value: how figures show one of several objectives."""
+"""Metrics in place of the value, with which figures show one of several objectives."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ from adabkb_client._plain import titled
 
 
 def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
-    """Return a study as if a metric were its only objective; without one, the study itself.
+    """Return a study as if a metric were its only objective; without a metric, the study itself.
 
     Raises:
-        ValueError: it has several objectives and none is named, or it has no such metric.
+        ValueError: the study has several objectives and none is named, or it has no such metric.
     """
     objectives = {each["metric"]: each["direction"] for each in info.objectives}
     known = [*objectives, *info.metrics]
@@ -22,7 +22,7 @@ def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
             raise ValueError(f"study {info.id!r} has several objectives; name the one to draw: metric= one of {known}")
         return info
     if metric not in known:
-        raise ValueError(f"{metric!r} is no metric of study {info.id!r}; these are: {known}")
+        raise ValueError(f"{metric!r} is not a metric of study {info.id!r}; these are: {known}")
     words = {"value": info.quantities[metric]} if metric in info.quantities else {}
     return replace(info, direction=objectives.get(metric, "minimize"), quantities=words)
 
@@ -33,14 +33,14 @@ def title(info: StudyInfo) -> str:
 
 
 def within(info: StudyInfo, values: Iterable[float | None]) -> list[float]:
-    """Return values as a figure takes them, cut to the natural bounds of the study's value."""
+    """Return values as floats, clipped to the natural bounds of the study's value."""
     words = info.quantities.get("value", {})
     low, high = words.get("low", -math.inf), words.get("high", math.inf)
     return [min(max(value, low), high) for value in numbers(values)]
 
 
 def valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:
-    """Return results whose values are those of a metric."""
+    """Return results with the values of a metric."""
     if metric is None:
         return list(observations)
     return [
@@ -50,12 +50,12 @@ def valued(observations: Sequence[Observation], metric: str | None) -> list[Obse
 
 
 def predicted(cut: Slice, metric: str | None) -> Slice:
-    """Return a slice whose predictions are those of a metric."""
+    """Return a slice with the predictions of a metric."""
     if metric is None:
         return cut
     return replace(cut, predictions=tuple(Prediction(**vars((each.metrics or {})[metric])) for each in cut.predictions))
 
 
 def numbers(values: Iterable[float | None]) -> list[float]:
-    """Return values as a figure takes them: NaN where one is missing."""
+    """Return values as floats, with NaN for missing ones."""
     return [math.nan if value is None else value for value in values]

@@ -1,4 +1,4 @@
-"""All results at once: a line for each, through its parameters and to its value."""
+"""All results in parallel coordinates: a line for each, through its parameters and its value."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ from adabkb_client.plots._scales import Scale
 def parallel(
     info: StudyInfo, scales: Sequence[Scale], observations: Sequence[Observation], figure: FigureBase | None
 ) -> FigureBase:
-    """Draw each result as a line across the parameters' scales, coloured by its value; the best is on top."""
+    """Draw each result as a line across the parameters' scales, coloured by its value, with the best one on top."""
     if not observations:
         return saying(figure, f"Study {info.id} has no results yet.")
     figure = canvas(figure, 2.0 + 1.5 * len(scales), 4.0)
@@ -42,6 +42,6 @@ def parallel(
 
 
 def _line(scales: Sequence[Scale], point: Parameters) -> Iterator[tuple[float, float]]:
-    """Where the line of a result passes: a gap where a parameter is inactive."""
+    """Yield the points of a result's line; inactive parameters leave a gap."""
     for place, scale in enumerate(scales):
         yield place, scale.share(point[scale.name]) if scale.name in point else np.nan

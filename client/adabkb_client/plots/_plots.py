@@ -1,4 +1,4 @@
-"""``study.plot``: the figures of a study, for both kinds of clients."""
+"""``study.plot``: the figures of a study, for the blocking and the async client."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -17,7 +17,7 @@ Drawing = Callable[Concatenate[Figures, P], Steps[FigureBase]]
 
 
 def drawn(steps: Drawing[P]) -> Callable[Concatenate["Plots", P], FigureBase]:
-    """Make a method of a procedure, with its arguments and its docstring."""
+    """Turn a procedure into a method with its arguments and its docstring."""
 
     def method(self: "Plots", /, *args: P.args, **kwargs: P.kwargs) -> FigureBase:
         return self._transport.perform(steps(self._figures, *args, **kwargs))
@@ -27,7 +27,7 @@ def drawn(steps: Drawing[P]) -> Callable[Concatenate["Plots", P], FigureBase]:
 
 
 def awaited(steps: Drawing[P]) -> Callable[Concatenate["AsyncPlots", P], Coroutine[Any, Any, FigureBase]]:
-    """Make a method of a procedure that is to be awaited."""
+    """Turn a procedure into an async method."""
 
     async def method(self: "AsyncPlots", /, *args: P.args, **kwargs: P.kwargs) -> FigureBase:
         return await self._transport.perform(steps(self._figures, *args, **kwargs))
@@ -39,9 +39,9 @@ def awaited(steps: Drawing[P]) -> Callable[Concatenate["AsyncPlots", P], Corouti
 class Plots:
     """The figures of a study.
 
-    Each method returns a ``matplotlib.figure.Figure``, which a notebook shows and ``savefig`` writes, or draws on the
-    ``figure`` that it is given, such as ``plt.figure()`` or a subfigure. Where there is nothing to draw yet, the
-    figure says so. ``metric`` is what to draw in place of the value; a study with several objectives needs it.
+    Each method returns a ``matplotlib.figure.Figure``, which a notebook displays and ``savefig`` writes, or draws on
+    the given ``figure``, such as ``plt.figure()`` or a subfigure. If there is nothing to draw yet, the figure says so.
+    ``metric`` is the metric to draw in place of the value; a study with several objectives requires it.
     """
 
     def __init__(self, study: "StudyResource") -> None:
@@ -58,8 +58,7 @@ class Plots:
 
 
 class AsyncPlots:
-    """The same figures, to be awaited. Their data is read without blocking the event loop; the drawing
-    itself holds it up."""
+    """The same figures, to be awaited. Reading their data does not block the event loop, but drawing does."""
 
     def __init__(self, study: "AsyncStudyResource") -> None:
         self._transport = study._transport

@@ -1,4 +1,4 @@
-"""How a parameter is drawn along an axis: numbers on its own scale, choices side by side in the order of the study."""
+"""Scales of parameters along an axis: numbers on their own scale, choices side by side in the order of the study."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from adabkb_client.plots._canvas import label
 
 NUMBERS = ("float", "int")
 MOST_TICKS = 12
-"""Choices that are named along an axis; of more, some are."""
+"""The maximum number of choices that are labelled along an axis."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A parameter's scale, from its declaration in wire form."""
+    """The scale of a parameter, from its declaration in wire form."""
 
     parameter: Mapping[str, Any]
 
@@ -33,27 +33,27 @@ class Scale:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether values are drawn as numbers, and not as choices."""
+        """Whether values are drawn as numbers rather than as choices."""
         return self.parameter["kind"] in NUMBERS
 
     @property
     def is_continuous(self) -> bool:
-        """Whether a further value lies between any two values."""
+        """Whether there is a value between any two values."""
         return str(self.parameter["kind"]) == "float" and not self.parameter.get("step")
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has one value only."""
+        """Whether it has only one value."""
         return str(self.parameter["kind"]) == "fixed"
 
     @property
     def is_log(self) -> bool:
-        """Whether it is searched, and drawn, on a log scale."""
+        """Whether it is searched and drawn on a log scale."""
         return str(self.parameter.get("scale")) == "log"
 
     @property
     def choices(self) -> list[Any]:
-        """The values of a parameter that is no number, in order."""
+        """The values of a parameter that is not numerical, in order."""
         parameter = self.parameter
         if parameter["kind"] == "bool":
             return [False, True]
@@ -67,18 +67,18 @@ class Scale:
         return self.box(self.parameter["low"], self.parameter["high"])
 
     def position(self, value: Any) -> float:
-        """Where a value is drawn: a number at itself, a choice at its place in the list."""
+        """Return the position of a value: the number itself, or the index of a choice."""
         if self.is_numeric:
             return float(value)
         wanted = _same(value)
         return float([_same(choice) for choice in self.choices].index(wanted))
 
     def positions(self, values: Sequence[Any]) -> list[float]:
-        """Where values are drawn."""
+        """Return the positions of values."""
         return [self.position(value) for value in values]
 
     def box(self, low: Any, high: Any) -> tuple[float, float]:
-        """The extent of a run of values: half a step beyond both ends where values are apart from each other."""
+        """Return the extent of a range of values, half a step beyond both ends if values are discrete."""
         first, last = sorted((self.position(low), self.position(high)))
         if self.is_continuous:
             return first, last
@@ -86,7 +86,7 @@ class Scale:
         return max(first - half, first / 2) if self.is_log else first - half, last + half
 
     def share(self, value: Any) -> float:
-        """Where a value lies between the ends, from 0 to 1, on the parameter's own scale."""
+        """Return the position of a value between the ends, from 0 to 1, on the parameter's own scale."""
         low, high = self.ends
         position = self.position(value)
         if self.is_log:
@@ -94,7 +94,7 @@ class Scale:
         return (position - low) / (high - low)
 
     def draw(self, axes: Axes, which: Literal["x", "y"], *, named: bool = True) -> None:
-        """Give an axis the scale, the ends, the choices and, unless it is ``named`` elsewhere, the name."""
+        """Set the scale, the limits and the ticks of an axis and, if ``named``, its label."""
         if self.is_log:
             axes.set(**{f"{which}scale": "log"})
         axes.set(**{f"{which}lim": self.ends})
@@ -109,5 +109,5 @@ class Scale:
 
 
 def _same(value: Any) -> tuple[bool, Any]:
-    """A key that two values share if they are equal in JSON: True is not 1, and a tuple is a list."""
+    """Return a key that two values share if they are equal in JSON, where True differs from 1 and a tuple is a list."""
     return isinstance(value, bool), tuple(map(_same, value)) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""The posterior along one parameter, or over two, with the results beside it."""
+"""The posterior along one parameter, or over two, with the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from adabkb_client.plots._scales import Scale
 
 COLUMNS = 3
 LEVELS = 20
-"""Bands of colour of a contour."""
+"""The number of color bands of a contour."""
 
 
 def slices(
@@ -72,14 +72,14 @@ def contour(
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """The range of values, and a quarter more to either side: an interval may be so wide that nothing else is seen."""
+    """Return the range of values with a margin of a quarter, since very wide intervals would hide everything else."""
     low, high = min(values), max(values)
     margin = (high - low) / 4 or abs(high) / 4 or 1.0
     return low - margin, high + margin
 
 
 def _line(info: StudyInfo, axes: Axes, scale: Scale, cut: Slice) -> None:
-    """The mean as a line within a band, or of choices as points with bars."""
+    """Draw the mean as a line within a band, or, for choices, as points with error bars."""
     places, found = scale.positions(cut.axes[0].values), cut.predictions
     means, lows, highs = (within(info, (getattr(it, name) for it in found)) for name in ("mean", "lcb", "ucb"))
     if scale.is_numeric:
@@ -94,7 +94,7 @@ def _line(info: StudyInfo, axes: Axes, scale: Scale, cut: Slice) -> None:
 
 
 def _surface(axes: Axes, scales: Sequence[Scale], cut: Slice, values: Sequence[float], colors: str) -> Any:
-    """Values over the grid: bands between numbers, one field for each choice."""
+    """Draw values over the grid: bands between numbers, one field for each choice."""
     x, y = (scale.positions(axis.values) for scale, axis in zip(scales, cut.axes, strict=True))
     rows = [[values[column * len(y) + row] for column in range(len(x))] for row in range(len(y))]
     if all(scale.is_numeric for scale in scales) and min(len(x), len(y)) > 1:

@@ -1,4 +1,4 @@
-"""A study in the words of ``ax.api.client.Client``, for scripts with one objective."""
+"""A study with the interface of ``ax.api.client.Client``, for scripts with one objective."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OBJECTIVE = re.compile(r"\s*(-)?\s*(?:1(?:\.0)?\s*\*\s*)?(\w+)\s*")
 
 
 class Client:
-    """A study on a server, by the calls of Ax. Close it, or use it in ``with``, to close its connections.
+    """A study on a server, with the methods of Ax. Close it, or use it in a ``with`` block, to close its connections.
 
     Args:
-        url: of the server; ADABKB_URL by default.
-        settings: further ones of the study: see ``adabkb_client.StudySettings``.
+        url: the URL of the server; ADABKB_URL by default.
+        settings: further settings of the study: see ``adabkb_client.StudySettings``.
     """
 
     def __init__(self, url: str | None = None, **settings: Unpack[StudySettings]) -> None:
@@ -40,7 +40,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections to the server. The study stays there."""
+        """Close the connections to the server, where the study remains."""
         self._client.close()
 
     @property
@@ -48,7 +48,7 @@ class Client:
         """The study.
 
         Raises:
-            RuntimeError: ``configure_experiment`` and ``configure_optimization`` were not called yet.
+            RuntimeError: ``configure_experiment`` or ``configure_optimization`` was not called yet.
         """
         if self._study is None:
             raise RuntimeError("call configure_experiment(...) and configure_optimization(...) first")
@@ -60,7 +60,8 @@ class Client:
         parameter_constraints: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        """Declare the space. ``parameter_constraints`` are those of a study, such as ``"x1 + x2 <= 1"``."""
+        """Declare the space. ``parameter_constraints`` have the form of a study's constraints, such as ``"x1 + x2 <=
+        1"``."""
         self._configs, self._name = parameters, name
         if parameter_constraints:
             self._settings["constraints"] = list(parameter_constraints)
@@ -69,11 +70,11 @@ class Client:
         """Create the study, or open it if it exists.
 
         Args:
-            objective: the metric, which is maximised, or with a minus minimised: ``"-loss"``.
-            outcome_constraints: bounds of further metrics, such as ``"latency <= 20"``.
+            objective: the metric to maximize or, with a minus sign, to minimize: ``"-loss"``.
+            outcome_constraints: bounds of other metrics, such as ``"latency <= 20"``.
 
         Raises:
-            ValueError: the objective is no single metric, or a bound is no number.
+            ValueError: the objective is not a single metric, or a bound is not a number.
         """
         read = OBJECTIVE.fullmatch(objective)
         if read is None:
@@ -86,14 +87,14 @@ class Client:
         self._study = self._client.create_study(self._name, space, direction=direction, **self._settings)
 
     def get_next_trials(self, max_trials: int) -> dict[int, dict[str, Any]]:
-        """Return the parameters of up to so many trials by their numbers; none if there is none now."""
+        """Return the parameters of up to ``max_trials`` trials by trial number; empty if there is no trial now."""
         try:
             return {trial.number: dict(trial.parameters) for trial in self.study.suggest(max_trials)}
         except (NoTrialAvailable, StudyComplete):
             return {}
 
     def complete_trial(self, trial_index: int, raw_data: Mapping[str, float | tuple[float, float]]) -> None:
-        """Report the result of a trial: each metric's value, or its mean and standard error."""
+        """Report the result of a trial: the value of each metric, or its mean and standard error."""
         pairs = {name: each if isinstance(each, tuple) else (each, None) for name, each in raw_data.items()}
         value, error = pairs.pop(self._metric)
         self.study.observe(

@@ -1,4 +1,4 @@
-"""Parameters in the words of Ax."""
+"""Parameters with the interface of Ax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adabkb_integrations.ordered import is_ordered
 
 @dataclass(frozen=True)
 class RangeParameterConfig:
-    """A number between two bounds, as ``ax.api.configs.RangeParameterConfig``."""
+    """A number between two bounds, like ``ax.api.configs.RangeParameterConfig``."""
 
     name: str
     bounds: tuple[float, float]
@@ -21,7 +21,7 @@ class RangeParameterConfig:
     scaling: Literal["linear", "log"] | None = None
 
     def parameter(self) -> Parameter:
-        """Return the parameter of a study."""
+        """Return the corresponding parameter of a study."""
         low, high = self.bounds
         is_log = self.scaling == "log"
         if self.parameter_type == "int":
@@ -31,7 +31,7 @@ class RangeParameterConfig:
 
 @dataclass(frozen=True)
 class ChoiceParameterConfig:
-    """One of some values, as ``ax.api.configs.ChoiceParameterConfig``."""
+    """One of some values, like ``ax.api.configs.ChoiceParameterConfig``."""
 
     name: str
     values: Sequence[Any]
@@ -39,6 +39,7 @@ class ChoiceParameterConfig:
     is_ordered: bool | None = None
 
     def parameter(self) -> Parameter:
-        """Return the parameter of a study. Numbers that ascend are ordered unless ``is_ordered`` says otherwise."""
+        """Return the corresponding parameter of a study. Ascending numbers are ordered unless ``is_ordered`` says
+        otherwise."""
         ordered = is_ordered(self.values) if self.is_ordered is None else self.is_ordered
         return Ordinal(list(self.values)) if ordered and len(self.values) > 1 else Categorical(list(self.values))

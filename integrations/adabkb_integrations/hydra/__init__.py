@@ -1,1 +1,1 @@
-"""A sweep of Hydra as a worker of a study: ``hydra/sweeper: adabkb``. Hydra finds it by ``hydra_plugins``."""
+"""Hydra sweeps as workers of a study: ``hydra/sweeper: adabkb``. Hydra finds the sweeper in ``hydra_plugins``."""

@@ -1,4 +1,4 @@
-"""Hydra's overrides as a search space: swept overrides are parameters, and the others are the same in each job."""
+"""Search spaces from Hydra's overrides: swept overrides are parameters, and the others are the same in each job."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from adabkb_integrations.ordered import is_ordered
 
 @dataclass(frozen=True)
 class Space:
-    """The parameters by key, and the overrides of each job."""
+    """The parameters by key, and the overrides that are the same in each job."""
 
     parameters: dict[str, Parameter]
     constant: list[str]
 
     def job(self, values: dict[str, Any]) -> list[str]:
-        """Return the overrides of a job. A choice without an order is its own text in Hydra's grammar."""
+        """Return the overrides of a job. A choice without an order is represented by its text in Hydra's grammar."""
         return [*self.constant, *(f"{key}={value}" for key, value in values.items())]
 
 
 def space_of(overrides: Iterable[Override]) -> Space:
-    """Return the search space of overrides; of two with the same key, the last one counts.
+    """Return the search space of overrides. If a key occurs twice, the last override counts.
 
     Raises:
-        ValueError: nothing is swept over, or a range has no value, or no logarithm.
+        ValueError: nothing is swept, or a range has no values or no logarithm.
     """
     last = {override.get_key_element(): override for override in overrides}
     swept = {key: _parameter(key, override) for key, override in last.items() if override.is_sweep_override()}
@@ -53,7 +53,7 @@ def _parameter(key: str, override: Override) -> Parameter:
         case RangeSweep():
             return _range(key, sweep)
         case ChoiceSweep():
-            sweep.shuffle = False  # the order of jobs is the study's, and choices are to be the same in each run
+            sweep.shuffle = False  # the study determines the order of jobs, and choices must be the same in each run
     values: list[Any] = list(override.sweep_iterator())
     if "log" in getattr(sweep, "tags", ()):
         raise ValueError(f"{key}: a choice has no log scale; use tag(log, interval(...)), or leave out the tag")
@@ -68,7 +68,7 @@ def _range(key: str, sweep: RangeSweep) -> Parameter:
     if not values:
         raise ValueError(f"{key}: range({sweep.start}, {sweep.stop}, {sweep.step}) has no value; its stop is left out")
     low, high = values[0], values[-1]
-    step: Any = abs(sweep.step)  # an integer if the values are
+    step: Any = abs(sweep.step)  # an integer if the values are integers
     if "log" in sweep.tags:
         if step != 1 or not isinstance(low, int):
             raise ValueError(f"{key}: a range with a step has no log scale; use interval(...), or leave out the tag")

@@ -1,4 +1,4 @@
-"""The course of a sweep: trials are leased in batches, launched as jobs, and their results reported."""
+"""Run a sweep: lease trials in batches, launch them as jobs, and report their results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("adabkb_integrations")
 
 PAUSE = 1.0
+"""Default number of seconds until the next request for trials."""
 WAIT_SECONDS = 30.0
-"""Seconds for which the server waits for trials before it responds that there are none."""
-"""Seconds until the study is asked again, if it does not say."""
+"""Seconds for which the server waits for trials before it answers that there are none."""
 RESULTS = "optimization_results.yaml"
 
 
@@ -34,10 +34,10 @@ class Sweep:
 
     Args:
         sweeper: the configuration.
-        arguments: overrides of the command line.
+        arguments: the overrides of the command line.
 
     Raises:
-        ValueError: they are no search space, or the configuration contradicts itself.
+        ValueError: the overrides are not a search space, or the configuration is inconsistent.
     """
 
     def __init__(self, sweeper: AdaBKBSweeper, arguments: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class Sweep:
 
         Raises:
             NoTrialAvailable: failures have paused the study.
-            Exception: of the last of ``max_failures`` jobs that failed in a row; or a mistake of the program.
+            Exception: the error of the last of ``max_failures`` failed jobs in a row; or a programming error.
         """
         sweeper = self._sweeper
         assert sweeper.config is not None
@@ -75,7 +75,7 @@ class Sweep:
                 self._space.parameters,
                 direction="minimize" if sweeper.direction == "minimize" else "maximize",
                 budget=sweeper.budget,
-                update=True,  # a sweep that is repeated with a larger budget goes on
+                update=True,  # a sweep repeated with a larger budget continues
             )
             while trials := self._leased(study):
                 self._evaluate(trials)
@@ -96,13 +96,13 @@ class Sweep:
                 return [LeasedTrial(study, trial).start() for trial in trials]
 
     def _evaluate(self, trials: Sequence[LeasedTrial]) -> None:
-        """Launch a batch and report it. Whatever ends the sweep in the middle of it gives its trials back."""
+        """Launch a batch and report its results. If anything ends the sweep meanwhile, release the trials."""
         try:
             for trial, job in zip(trials, self._launched(trials), strict=True):
                 self._report(trial, job)
         finally:
             for trial in trials:
-                trial.close(SystemExit())  # as the end of a program does: it gives back what has no result
+                trial.close(SystemExit())  # as at the end of a program: releases trials without a result
 
     def _launched(self, trials: Sequence[LeasedTrial]) -> Sequence[JobReturn]:
         batch = [self._space.job(trial.parameters) for trial in trials]
@@ -130,7 +130,7 @@ class Sweep:
                 trial.observe(
                     result.value, std_error=result.std_error, metrics=result.metrics, std_errors=result.std_errors
                 )
-            except Conflict as refusal:  # another worker has the trial
+            except Conflict as refusal:  # another worker holds the trial
                 log.warning("trial %d of study %r: %s", trial.number, self._sweeper.study, refusal)
 
     def _write_results(self, study: Study, file: Path) -> None:

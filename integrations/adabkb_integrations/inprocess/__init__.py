@@ -1,4 +1,5 @@
-"""Ada-BKB on a function, in this process: ``minimize(f, {"x": Float(0, 1)}, budget=30)``. No server, no database."""
+"""Optimize a function in this process: ``minimize(f, {"x": Float(0, 1)}, budget=30)``, without a server or a
+database."""
 
 try:
     from adabkb_integrations.inprocess.search import Search, maximize, minimize

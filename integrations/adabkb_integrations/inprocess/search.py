@@ -1,4 +1,4 @@
-"""The search: it asks the engine for a point, calls the function there, and reports the result to the engine."""
+"""The search loop: request a point from the engine, call the function, and report the result to the engine."""
 
 from __future__ import annotations
 
@@ -31,69 +31,70 @@ SEEDS = 2**31
 AUTO = {"profile": "auto"}
 
 Callback = Callable[["Search", Evaluated], object]
-"""Takes the search and the trial that has just been finished."""
+"""Takes the search and the trial that was just finished."""
 
 
 class Options(TypedDict, total=False):
     """The options of ``minimize`` and ``maximize``."""
 
     algorithm: Mapping[str, Any]
-    """The system that chooses the points: ``{"profile": "auto"}``, the default, or as a baseline without a model
-    ``{"kind": "random"}`` or ``{"kind": "sobol"}``."""
+    """The algorithm: ``{"profile": "auto"}``, the default, or as a baseline without a model ``{"kind": "random"}`` or
+    ``{"kind": "sobol"}``."""
     seed: SupportsIndex | None
-    """Searches with the same seed and results evaluate the same points. None, the default, draws one."""
+    """Searches with the same seed and results evaluate the same points. With None, the default, a seed is drawn."""
     noise_std: SupportsFloat | None
-    """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
+    """Standard deviation of one value, in the objective's units. With None, the default, it is learned."""
     constraints: Sequence[str]
     """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the
-    grammar of a study. Choices in constraints are texts, numbers, booleans, None or lists of these."""
+    grammar of studies. Choices in constraints are texts, numbers, booleans, None or lists of these."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``, which sum to
     1 or another ``total``."""
     prior: Mapping[str, Belief] | None
-    """Where the optimum is thought to be, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log scale,
-    ``{"around": 128, "width": 64}`` on a linear one, ``{"weights": {"adam": 3}}`` of choices. The search begins there;
-    it excludes nothing."""
+    """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
+    scale, ``{"around": 128, "width": 64}`` on a linear scale, ``{"weights": {"adam": 3}}`` for choices. The search
+    begins there, but excludes no point."""
     context: Context
-    """The values of the context parameters, or a function that returns them and is called before each trial."""
+    """The values of the context parameters, or a function that returns them, called before each trial."""
     callbacks: Sequence[Callback]
-    """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` makes it the last one."""
+    """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` ends the search after it."""
     catch: type[Exception] | tuple[type[Exception], ...]
-    """Exceptions of these classes fail their trial and never end the search."""
+    """Exceptions of these classes fail their trial, but never end the search."""
     max_failures: int
-    """The search ends with the last error after this number of failures in a row before it; 5 by default."""
+    """The search ends with the last error after this many failures in a row; by default 5."""
     progress: bool
-    """Whether to show a bar, or a line per result where there is no terminal; True by default."""
+    """Whether to show a progress bar, or without a terminal a line per result; by default True."""
 
 
 def minimize(
     function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
 ) -> Found:
-    """Look for the smallest value of a function, by Ada-BKB under the ``auto`` profile, in this process.
+    """Minimize a function by Ada-BKB under the ``auto`` profile, in this process.
 
-    A study on a server with the same seed and one worker evaluates the same points. Nothing is stored: for evaluations
-    that take long, or several at once, use ``adabkb_client.Client.local``.
+    A study on a server with the same seed and one worker evaluates the same points. Nothing is stored; for long or
+    parallel evaluations, use ``adabkb_client.Client.local``.
 
     Args:
-        function: called with the parameters by name, without those that are inactive; returns the value, or a dict such
-            as ``{"value": 0.1, "std_error": 0.01}``. An exception fails the trial and is logged. A mistake of the
-            program ends the search: ImportError, NameError, SyntaxError; and before the first result AttributeError,
-            KeyError, TypeError, or a result that is no number.
+        function: called with the active parameters by name; returns the value, or a dict such as
+            ``{"value": 0.1, "std_error": 0.01}``. An exception fails the trial and is logged. A programming error ends
+            the search: ImportError, NameError, SyntaxError; before the first result also AttributeError, KeyError,
+            TypeError, and an invalid result.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
-        budget: number of trials, failed ones included. The search ends earlier if the space has no further point.
+        budget: the number of trials, including failed ones. The search ends earlier if a finite space has no more
+        points.
         options: see ``Options``.
 
     Returns:
-        What was found. Ctrl-C ends the search, and returns what there is.
+        The trials and the best one. Ctrl-C ends the search, which then returns the trials so far.
 
     Raises:
-        TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
-            something that is no number.
-        ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, a constraint
-            cannot be read or satisfied, a mixture has no points, a condition makes no sense, or a belief does not
-            fit its parameter.
-        Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
+        TypeError: a parameter has an unknown kind, or the function does not accept the parameters or returns something
+            other than a number.
+        ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
+            parsed or satisfied, a mixture has no points, a condition is invalid, or a belief does not fit its
+            parameter.
+        Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
     return Search("minimize", function, space, budget, sign=-1.0, **options).run()
@@ -102,12 +103,12 @@ def minimize(
 def maximize(
     function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
 ) -> Found:
-    """Look for the largest value of a function: see ``minimize``."""
+    """Maximize a function: see ``minimize``."""
     return Search("maximize", function, space, budget, sign=1.0, **options).run()
 
 
 class Search:
-    """A search that ``minimize`` or ``maximize`` has begun: see there. ``trials`` has those finished so far."""
+    """A search begun by ``minimize`` or ``maximize``. ``trials`` are the finished ones so far."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class Search:
     ) -> None:
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
-        """The one of the best value, the first of several."""
+        """The trial with the best value, the first one in a tie."""
         self.seed = secrets.randbelow(SEEDS) if seed is None else _at_least("seed", seed, 0)
         self._name = name
         self._function = function
@@ -160,7 +161,7 @@ class Search:
         self._stopped = True
 
     def run(self) -> Found:
-        """Evaluate trials until the search is over."""
+        """Evaluate trials until the search ends."""
         with Progress(self._name, self._budget, self._standing, visible=self._progress) as shown:
             try:
                 reason = self._search(shown)
@@ -174,7 +175,7 @@ class Search:
         while len(self.trials) < self._budget:
             context = self._context() if callable(self._context) else self._context
             within = None if context is None else self._domain.within(context)
-            with one_thread():  # until the function is called, which may use more
+            with one_thread():  # the function may use more threads
                 points = self._model.suggest(within=within)
             if not points:
                 return "exhausted"
@@ -233,7 +234,7 @@ class Search:
 def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures: Sequence[Mixture]) -> Domain:
     if not isinstance(space, Mapping):
         raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
-    to_wire(space)  # refuses other kinds, and what is not finite
+    to_wire(space)  # refuses other kinds, and values that are not finite
     return domain_of(space, "space", constraints, mixtures)
 
 
@@ -249,9 +250,9 @@ def _config(
             "studies on a server have more systems"
         )
     if prior is not None:
-        raise ValueError('prior goes with the algorithm {"profile": "auto"} alone; leave one of the two out')
+        raise ValueError('prior requires the algorithm {"profile": "auto"}; leave one of the two out')
     if kind == "sobol" and domain.space.mixtures:
-        raise ValueError('mixtures do not go with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
+        raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
     return sampling.Config(kind, repeats=noise_std is not None)
 
 

@@ -11,7 +11,7 @@ Reason = Literal["budget", "exhausted", "stopped", "interrupted"]
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished trial; ``value`` is None and ``reason`` says why if it failed."""
+    """A finished trial. If it failed, ``value`` is None and ``reason`` gives the cause."""
 
     number: int
     parameters: Mapping[str, Any]
@@ -23,9 +23,9 @@ class Evaluated:
 
 @dataclass(frozen=True, repr=False)
 class Found:
-    """The end of a search: the best trial (the first of several), all trials, and why it ended.
+    """The result of a search: the best trial (the first one in a tie), all trials, and why it ended.
 
-    ``reason`` is "budget", "exhausted" (every point of a finite space is evaluated), "stopped" (by ``Search.stop``) or
+    ``reason`` is "budget", "exhausted" (every point of a finite space was evaluated), "stopped" (by ``Search.stop``) or
     "interrupted" (by Ctrl-C). ``best``, ``parameters`` and ``value`` are None if no trial was completed.
     """
 

@@ -1,4 +1,4 @@
-"""Trials as runs of MLflow: ``study.run(score, callbacks=[MLflowCallback()])``."""
+"""Log trials as MLflow runs: ``study.run(score, callbacks=[MLflowCallback()])``."""
 
 try:
     from adabkb_integrations.mlflow.callback import MLflowCallback

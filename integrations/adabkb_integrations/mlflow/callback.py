@@ -1,5 +1,5 @@
-"""The callback. It uses MLflow's client, not the run that is active: callbacks are called in threads of their own, and
-what is active belongs to a thread."""
+"""The callback. It uses MLflow's client rather than the active run, because the active run belongs to a thread, and
+callbacks are called in other threads."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from adabkb_client import Study, Trial
 from adabkb_integrations.results import std_error
 
 FORBIDDEN = re.compile(r"[^/\w.\- ]")
-"""Characters that MLflow allows in no name of a parameter."""
+"""Characters that MLflow does not allow in names of parameters."""
 
 
 class MLflowCallback:
-    """Logs each trial that a run of a study has finished as a run of MLflow.
+    """Logs each trial that a run of a study has finished as an MLflow run.
 
-    The run is named after the study and the trial, and lasts as long as the evaluation did. It has the parameters, the
-    value as a metric, ``std_error`` if that is known, and the tags ``adabkb.study``, ``adabkb.trial`` and
-    ``adabkb.state``. A failed trial is a run in the state FAILED, and its reason is the tag ``adabkb.reason``. If a run
-    of MLflow is active where the callback is made, the trials are nested in it.
+    The MLflow run is named after the study and the trial, and has the duration of the evaluation. It has the
+    parameters, the value as a metric, ``std_error`` if known, and the tags ``adabkb.study``, ``adabkb.trial`` and
+    ``adabkb.state``. A failed trial is a run in the state FAILED with the tag ``adabkb.reason``. If an MLflow run is
+    active when the callback is created, the trials are nested in it.
 
     Args:
-        tracking_uri: where the runs are stored; MLflow's own setting if not given.
-        experiment: the name of their experiment, which is made if there is none. If not given, that of the active run,
-            else the one that MLflow is set to.
-        metric: the name of the value.
+        tracking_uri: where to store the runs; by default MLflow's own setting.
+        experiment: the name of the experiment, which is created if it does not exist; by default that of the active
+            run, or else MLflow's own setting.
+        metric: the name of the value as a metric.
         tags: further tags of each run.
 
     Raises:
-        MlflowException: the experiment can neither be found nor made.
+        MlflowException: the experiment can be neither found nor created.
     """
 
     def __init__(

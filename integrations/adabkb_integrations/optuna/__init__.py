@@ -1,5 +1,5 @@
-"""Ada-BKB as a sampler of Optuna, ``optuna.create_study(sampler=AdaBKBSampler())``, studies from Optuna to a server and
-back, ``to_server`` and ``to_optuna``, and Optuna's objectives with a server's trials, ``served``."""
+"""Ada-BKB for Optuna: a sampler, ``optuna.create_study(sampler=AdaBKBSampler())``; conversion of studies, ``to_server``
+and ``to_optuna``; and Optuna objectives for trials of a server, ``served``."""
 
 try:
     from adabkb_integrations.optuna.sampler import AdaBKBSampler

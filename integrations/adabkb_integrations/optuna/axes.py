@@ -1,6 +1,6 @@
-"""Optuna's distributions as axes of the engine, and values as positions on them.
+"""Convert Optuna's distributions to axes of the engine, and values to positions on them.
 
-Choices are known by their index, since a choice may be any object.
+Choices are represented by their indices, since a choice may be any object.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Sca
 from adabkb_service.engine.space import Fixed, Space
 
 Values = Mapping[str, Any]
-"""Values of parameters; a choice by its index."""
+"""Values of parameters; choices by index."""
 
 
 def axis(name: str, distribution: BaseDistribution) -> Axis | Fixed:
-    """Return the axis of a parameter's distribution, or its value if it has one only."""
+    """Return the axis of a parameter's distribution, or its value if it has only one."""
     match distribution:
         case CategoricalDistribution():
             choices = tuple(range(len(distribution.choices)))
@@ -33,11 +33,11 @@ def axis(name: str, distribution: BaseDistribution) -> Axis | Fixed:
         case IntDistribution():
             return IntAxis(name, distribution.low, distribution.high, _scale(distribution), distribution.step)
         case _:
-            raise TypeError(f"parameter {name!r}: {distribution} is no distribution that AdaBKBSampler knows")
+            raise TypeError(f"parameter {name!r}: {distribution} is not a distribution that AdaBKBSampler supports")
 
 
 def plain(parameters: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Return the values of those parameters that have a distribution; choices by their index."""
+    """Return the values of the parameters that have a distribution; choices by index."""
     return {
         name: int(distributions[name].to_internal_repr(value))
         if isinstance(distributions[name], CategoricalDistribution)
@@ -48,13 +48,13 @@ def plain(parameters: Mapping[str, Any], distributions: Mapping[str, BaseDistrib
 
 
 def external(values: Values, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Return values as Optuna's users see them: the inverse of ``plain``."""
+    """Return values in the form of Optuna's users, the inverse of ``plain``."""
     return {name: distributions[name].to_external_repr(value) for name, value in values.items()}
 
 
 def position(space: Space, values: Values) -> Position | None:
-    """Return the position of a point, of whose values there may be more than the space has; None if a value is missing
-    or outside."""
+    """Return the position of a point, which may have values of further parameters; None if a value is missing or
+    outside the space."""
     if not all(each.name in values and not each.problem(values[each.name]) for each in space.parameters):
         return None
     return tuple(space.encode(values).tolist())

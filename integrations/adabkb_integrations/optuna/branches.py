@@ -1,8 +1,8 @@
-"""The branches of an objective: complete trials by the parameters that they have.
+"""Branches of an objective: complete trials, grouped by the parameters that they have.
 
-An objective may ask for parameters depending on the values of others. Each set of parameters that a complete trial had
-is a branch, with a search space and a model of its own. A point of one branch's space may lead the objective into
-another branch; that the first one has no such point is then learned like a failure.
+An objective may request parameters depending on the values of others. Each set of parameters that a complete trial had
+is a branch, with its own search space and model. If a point of one branch's space leads the objective into another
+branch, the first branch learns this like a failure.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from adabkb_service.engine.space import Space
 
 @dataclass(frozen=True)
 class Branch:
-    """The complete trials that have the same parameters, in order of completion."""
+    """The complete trials with the same set of parameters, in order of completion."""
 
     trials: Sequence[FrozenTrial]
     distributions: dict[str, BaseDistribution]
-    """By name, sorted, of those parameters whose last two declarations agree: the range of the others depends on
+    """By name, sorted: the parameters whose last two declarations agree. The ranges of other parameters depend on
     something else."""
 
     @property
     def names(self) -> frozenset[str]:
-        """All parameters of its trials."""
+        """All parameters of the branch's trials."""
         return frozenset(self.trials[0].params)
 
     def space(self, names: Container[str]) -> Space:
-        """Return the search space of some of its parameters."""
+        """Return the search space of some of the branch's parameters."""
         return Space(tuple(axis(name, each) for name, each in self.distributions.items() if name in names))
 
 
 def branches(trials: Iterable[FrozenTrial]) -> list[Branch]:
-    """Return the branches of complete trials, which are in order of completion."""
+    """Return the branches of complete trials, given in order of completion."""
     found: dict[frozenset[str], list[FrozenTrial]] = {}
     for trial in trials:
         found.setdefault(frozenset(trial.params), []).append(trial)

@@ -1,4 +1,5 @@
-"""The information in a study's trials about one branch: results, pending points, and points with another outcome."""
+"""The trials of a study from the perspective of one branch: results, pending points, and points with another
+outcome."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from adabkb_integrations.optuna.outcomes import Goals, Outcomes
 from adabkb_service.engine.space import Space
 
 SUGGESTED = "adabkb:suggested"
-"""Attribute of a trial that says which values of which parameters were suggested, choices by their index: others see
-them before the objective has asked for them."""
+"""Attribute with the suggested values by parameter, choices by index, so that other workers know them before the
+objective requests them."""
 
 
 @dataclass(frozen=True)
 class History:
-    """The trials as one branch sees them."""
+    """The trials from the perspective of one branch."""
 
     branch: Branch
     space: Space
@@ -31,13 +32,13 @@ class History:
     pending: list[Position] = field(default_factory=list)
     """Points of running trials."""
     moved: list[Position] = field(default_factory=list)
-    """Points that were suggested, in whose place the objective ran others."""
+    """Suggested points in whose place the objective evaluated others."""
     left: int = 0
-    """How many suggestions led to other branches since the last trial that is of this one."""
+    """The number of suggestions that led to other branches since the last trial of this branch."""
 
     @property
     def values(self) -> list[tuple[float, ...]]:
-        """Of each objective, of the results that have values and keep the constraints, the larger the better."""
+        """The objectives of the results that have values and satisfy the constraints; larger is better."""
         others = len(self.goals.signs) - 1
         return [
             (each.value, *(metric.value for metric in each.metrics[:others]))
@@ -47,20 +48,20 @@ class History:
 
 
 def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: Goals) -> History:
-    """Return what the trials say about a branch.
+    """Return the trials from the perspective of a branch.
 
     Args:
-        branch: one of the study's.
-        space: those of its parameters that are searched.
-        trials: all of the study; finished ones come first, in order of completion.
-        goals: what results are measured by.
+        branch: a branch of the study.
+        space: the space of the searched parameters of the branch.
+        trials: all trials of the study, finished ones first, in order of completion.
+        goals: the objectives and constraints of the study.
     """
     found, left, outcomes = History(branch, space, goals), 0, Outcomes(goals)
     for trial in trials:
         suggested = _suggested(space, trial)
         aimed_at = position(space, suggested)
         if trial.params.keys() == branch.names or (aimed_at and _may_be_of(branch, trial)):
-            # Queued trials and changed ranges have other values than were suggested.
+            # In queued trials and with changed ranges, values may differ from the suggested ones.
             point = position(space, {**suggested, **plain(trial.params, branch.distributions)})
             if aimed_at and point != aimed_at:
                 found.moved.append(aimed_at)
@@ -71,18 +72,18 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: 
             left = 0 if trial.state is TrialState.COMPLETE else left
         elif aimed_at and trial.state is TrialState.RUNNING:
             found.pending.append(aimed_at)
-        elif aimed_at:  # the objective took another branch: there is no such point in this one
+        elif aimed_at:  # the objective entered another branch, so this branch has no such point
             found.results[trial.number] = Result(aimed_at, None)
             left += 1
     return History(branch, space, goals, found.results, found.pending, found.moved, left)
 
 
 def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
-    """The suggested values of a trial, unless they were for another branch."""
+    """Return the suggested values of a trial; empty if they were for another branch."""
     suggested: dict[str, Any] = trial.system_attrs.get(SUGGESTED, {})
     return suggested if suggested.keys() == {each.name for each in space.parameters} else {}
 
 
 def _may_be_of(branch: Branch, trial: FrozenTrial) -> bool:
-    """Whether a trial may yet ask, or might have asked, for the rest of the branch's parameters."""
+    """Return whether a trial may still request, or might have requested, the other parameters of the branch."""
     return trial.state is not TrialState.COMPLETE and trial.params.keys() <= branch.names

@@ -1,4 +1,4 @@
-"""What finished trials measured: the objectives of the study, and the constraints that its trials report."""
+"""Outcomes of finished trials: the objectives of the study, and the constraints that its trials report."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured, Metric
 
 KEPT = "constraints"
-"""Attribute in which Optuna keeps what ``constraints_func`` returned."""
+"""Attribute in which Optuna stores the return value of ``constraints_func``."""
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What the results of a branch are measured by."""
+    """The objectives and constraints of a branch."""
 
     signs: tuple[float, ...]
-    """Of the objectives: +1 to maximise, -1 to minimise."""
+    """Signs of the objectives: +1 to maximize, -1 to minimize."""
     constraints: tuple[str, ...] = ()
-    """Names of the constraints that have models: values above 0 violate them."""
+    """Names of the constraints that are modelled: values above 0 violate them."""
 
     def config(self, noise_std: float | None) -> Config:
-        """Return the configuration of a model; ``noise_std`` is of the first objective."""
+        """Return the configuration of a model; ``noise_std`` applies to the first objective."""
         objectives = [Metric(f"objective {index}", goal=sign) for index, sign in enumerate(self.signs)]
         bounds = [Metric(f"constraint {name}", upper=0.0) for name in self.constraints]
         first = objectives[0] if len(objectives) > 1 else None
@@ -36,14 +36,14 @@ class Goals:
 
 
 def goals_of(directions: Sequence[StudyDirection], complete: Sequence[FrozenTrial]) -> Goals:
-    """Return what complete trials are measured by: of the constraints, those that all of them report."""
+    """Return the objectives, and the constraints that all complete trials report."""
     signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in directions)
     names = set[str].intersection(*(set(constraints(trial)) for trial in complete)) if complete else set[str]()
     return Goals(signs, tuple(sorted(names)))
 
 
 def constraints(trial: FrozenTrial) -> Mapping[str, float]:
-    """Return the constraints that a trial reports, by name. Before Optuna 5 they have numbers only."""
+    """Return the constraints that a trial reports, by name. Before Optuna 5, names are numbers."""
     named: Mapping[str, float] | None = getattr(trial, "constraints", None)
     if named is not None:
         return named
@@ -52,14 +52,14 @@ def constraints(trial: FrozenTrial) -> Mapping[str, float]:
 
 @dataclass
 class Outcomes:
-    """The results of finished trials, which are given in order of completion."""
+    """The outcomes of finished trials, given in order of completion."""
 
     goals: Goals
     _finished: list[float] = field(default_factory=list)
-    """Values of the complete trials that keep all constraints, sorted, of a study with one objective."""
+    """Sorted values of the complete trials that satisfy all constraints, for a study with one objective."""
 
     def result(self, point: Position, trial: FrozenTrial) -> Result:
-        """Return what a trial says about a point. It has no value where it only says that the point is no good."""
+        """Return the result of a trial at a point, without a value if the trial only shows that the point is bad."""
         unknown = Result(point, None)
         if trial.state is TrialState.FAIL:
             return unknown
@@ -77,10 +77,10 @@ class Outcomes:
         return Result(point, first, metrics=metrics)
 
     def _values(self, trial: FrozenTrial, *, counts: bool) -> list[float]:
-        """What a trial is worth by each objective, the larger the better.
+        """Return the value of a trial for each objective; larger is better.
 
-        A pruned trial is worth its last intermediate value, but no more than the median of the trials completed before
-        it: the intermediate values may be of something else. ``counts`` says whether a complete one is among these.
+        A pruned trial has its last intermediate value, but at most the median of the trials completed before it, since
+        intermediate values may measure something else. ``counts`` says whether a complete trial is added to these.
         """
         if trial.state is TrialState.PRUNED:
             last = trial.intermediate_values.get(trial.last_step if trial.last_step is not None else -1)

@@ -1,4 +1,4 @@
-"""The sampler. All it knows is in Optuna's storage; models are kept only to save time."""
+"""The sampler. All its information is in Optuna's storage; models are cached only to save time."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 FIRST = 3
-"""Complete trials that a branch gets before branches are compared by their models."""
+"""The number of complete trials of a branch before branches are compared by their models."""
 LEFT = 3
-"""The number of suggestions in a row that led to other branches after which a branch is closed."""
+"""The number of consecutive suggestions that led to other branches after which a branch is closed."""
 PERIOD = 10
-"""If there are several branches, one in this many trials is random, so that further branches are found."""
+"""If there are several branches, one in this many trials is random, to find further branches."""
 MODELS = 64
-"""Models kept."""
+"""The number of cached models."""
 MOST_OBJECTIVES = 4
 
 
 class AdaBKBSampler(BaseSampler):
-    """Optuna's sampler that is Ada-BKB under the ``auto`` profile: a Gaussian process that learns its constants.
+    """An Optuna sampler that uses Ada-BKB under the ``auto`` profile: a Gaussian process with learned hyperparameters.
 
-    The engine runs in this process. The model is made of the trials in the study's storage, so a study can be resumed,
-    and shared by threads, processes and machines: points that others are evaluating are taken into account. Parameters
-    of every kind are modelled, log-scaled and stepped ones too; those that the objective asks for conditionally are
-    modelled per set of parameters that occur together. Several objectives have a model each, and the search looks for
-    their Pareto front; so have constraints that all complete trials report. Pruned trials count by their last
-    intermediate value, failed ones as bad.
+    The engine runs in this process. The model is built from the trials in the study's storage, so a study can be
+    resumed, and shared by threads, processes and machines; pending points of other workers are taken into account.
+    Parameters of every kind are modelled, including log-scaled and stepped ones. If the objective requests parameters
+    conditionally, each set of parameters that occur together has its own model. Each of several objectives has a model,
+    and the search looks for their Pareto front. Constraints that all complete trials report are modelled, too. Pruned
+    trials count with their last intermediate value, and failed ones as bad.
 
     Args:
-        seed: a study of one worker with the same seed and results makes the same trials. None draws one.
-        noise_std: standard deviation of one value of the objective, the first of several, in its units; None: it is
-            learned. If it is given, points may be repeated.
+        seed: a study of one worker with the same seed and results has the same trials. With None, a seed is drawn.
+        noise_std: standard deviation of one value of the (first) objective, in its units. With None, it is learned. If
+            it is given, points may be repeated.
         constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
-            which violates it if it is above 0. In Optuna 5 ``trial.set_constraint`` does the same.
-        independent_sampler: for what no model is about yet: parameters that no complete trial has, or whose range
-            changes from trial to trial. ``RandomSampler(seed)`` by default.
+            where numbers above 0 violate it. In Optuna 5, ``trial.set_constraint`` does the same.
+        independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
+            from trial to trial. By default ``RandomSampler(seed)``.
 
     Raises:
         ValueError: ``noise_std`` is not positive; or, when sampling, the study has more than four objectives.
@@ -78,7 +78,7 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without caches: a copy in another process makes its own."""
+        """Return the state without caches; a copy in another process builds its own."""
         return {**vars(self), "_models": [], "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -86,11 +86,11 @@ class AdaBKBSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
-        """Reseed the independent sampler. The model needs no other seed: it knows the points of other workers."""
+        """Reseed the independent sampler. The model needs no other seed, since it knows the points of other workers."""
         self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the parameters of all branches; ``sample_relative`` gives values for those of one."""
+        """Return the parameters of all branches; ``sample_relative`` returns values for those of one branch."""
         del trial
         _check_objectives(study)
         found = branches(_completed(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))))
@@ -100,7 +100,7 @@ class AdaBKBSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Return values for the parameters of the most promising branch; none while there is no model."""
+        """Return values for the parameters of the most promising branch; empty while there is no model."""
         _check_objectives(study)
         if not search_space:
             return {}
@@ -109,14 +109,14 @@ class AdaBKBSampler(BaseSampler):
                 others = _others(study, trial)
                 values = self._suggested(study, trial, others, search_space)
                 study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
-                # Another process may have come to the same point meanwhile.
+                # Another process may have suggested the same point meanwhile.
                 if not values or _told(_others(study, trial), values) <= _told(others, values):
                     return external(values, search_space)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return the middle of the range for the first trial, and what the independent sampler says for others."""
+        """Return the middle of the range for the first trial, and the independent sampler's value for others."""
         _check_objectives(study)
         if trial.number == 0:
             space = Space((axis(param_name, param_distribution),))
@@ -124,11 +124,11 @@ class AdaBKBSampler(BaseSampler):
         return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Tell the independent sampler."""
+        """Call the independent sampler."""
         self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Keep the trial's constraints, and tell the independent sampler."""
+        """Store the trial's constraints, and call the independent sampler."""
         if self._constraints_func is not None:
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
@@ -140,7 +140,7 @@ class AdaBKBSampler(BaseSampler):
         trials: Sequence[FrozenTrial],
         search_space: Mapping[str, BaseDistribution],
     ) -> dict[str, Any]:
-        """Values by parameter, given the other trials; choices by their index. None if they are to be sampled
+        """Return values by parameter, given the other trials; choices by index. Empty if they should be sampled
         independently."""
         histories = self._histories(study, trials, search_space)
         if not histories or (len(histories) > 1 and trial.number % PERIOD == 0):
@@ -149,7 +149,7 @@ class AdaBKBSampler(BaseSampler):
         for each in histories:
             model = self._model(each)
             points = model.suggest(each.pending, each.moved)
-            # Where every point of a finite space is taken, one of them comes again.
+            # If every point of a finite space is taken, a random one is repeated.
             point = points[0] if points else uniforms(self._seed, trial.number, each.space.dimension)
             offers.append((_rank(each, model.promise(point), histories), each.space.decode(point)))
         _, values = max(offers, key=lambda offer: offer[0])
@@ -158,7 +158,7 @@ class AdaBKBSampler(BaseSampler):
     def _histories(
         self, study: Study, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
     ) -> list[History]:
-        """What the trials say about each branch that is open."""
+        """Return the trials from the perspective of each open branch."""
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
@@ -168,7 +168,7 @@ class AdaBKBSampler(BaseSampler):
         return [each for each in histories if each.left < LEFT]
 
     def _model(self, seen: History) -> Model:
-        """The model of a branch: the one kept that has learned most of its results, brought up to date."""
+        """Return the model of a branch: the cached one that has learned most of its results, updated."""
         config = seen.goals.config(self._noise_std)
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
@@ -183,14 +183,14 @@ def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
 
 
 def _told(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
-    """Numbers of the trials to which these values were suggested."""
+    """Return the numbers of the trials to which these values were suggested."""
     return {each.number for each in trials if each.system_attrs.get(SUGGESTED) == values}
 
 
 def _rank(seen: History, promise: Promise, histories: Sequence[History]) -> tuple[int, float, float]:
-    """By what branches are compared, the larger the better: those of few trials first, then by their promise.
+    """Return the sort key of branches, larger is better: branches with few trials first, then by promise.
 
-    A promise is worth by how much it is beyond all results (the additive epsilon indicator of Zitzler et al. 2003):
+    The value of a promise is its advantage over all results (the additive epsilon indicator of Zitzler et al. 2003):
     min over results y of max over objectives k of (promise_k - y_k) / range_k.
     """
     aimed_at = len(seen.branch.trials) + len(seen.pending)
@@ -204,7 +204,7 @@ def _rank(seen: History, promise: Promise, histories: Sequence[History]) -> tupl
 
 
 def _completed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """The finished ones, in order of completion."""
+    """Return the finished trials, in order of completion."""
     finished = [trial for trial in trials if trial.state in FINISHED]
     return sorted(finished, key=_end)
 

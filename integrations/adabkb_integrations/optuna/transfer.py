@@ -1,4 +1,4 @@
-"""Whole studies between Optuna and a server: the results of one become those of the other."""
+"""Convert whole studies between Optuna and a server, with their results."""
 
 from __future__ import annotations
 
@@ -39,25 +39,26 @@ TOLERANCE = Decimal("1e-6")
 
 
 def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:
-    """Create a study of a server from one of Optuna, with its complete trials as results that cost no budget.
+    """Create a study on a server from an Optuna study. Its complete trials become results that do not count toward the
+    budget.
 
-    Repeat it at will: the study is opened if it is there, and a result is stored once. Trials that failed, were pruned
-    or violate a constraint are left out; the logger "adabkb_client" warns of those that do not fit, such as infinite
-    values.
+    The call may be repeated: an existing study is opened, and each result is stored once. Trials that failed, were
+    pruned or violate a constraint are skipped; the logger "adabkb_client" warns about those that do not fit, such as
+    infinite values.
 
     Args:
-        optuna_study: a study with one objective, and the same parameters with the same ranges in each complete trial.
-        client: of the server.
-        study_id: the name on the server.
-        settings: those of ``Client.create_study``.
+        optuna_study: a study with one objective, whose complete trials have the same parameters with the same ranges.
+        client: the client of the server.
+        study_id: the id on the server.
+        settings: see ``Client.create_study``.
 
     Returns:
         The study on the server.
 
     Raises:
         ValueError: the study has several objectives or no complete trial, or its trials differ in their parameters or
-            in the ranges of these; the message says which of them can be imported.
-        Conflict: there is a study of this name with another definition.
+            ranges; the message says which trials can be imported.
+        Conflict: a study with this id and another definition exists.
     """
     if len(optuna_study.directions) > 1:
         raise ValueError(f"a study on a server has one objective, and this one has {len(optuna_study.directions)}")
@@ -76,20 +77,20 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
 def to_optuna(
     study: Study, *, storage: str | optuna.storages.BaseStorage | None = None, study_name: str | None = None
 ) -> optuna.Study:
-    """Create a study of Optuna with all results of a study on a server, and with its failed trials, in their order.
+    """Create an Optuna study with all results of a study on a server, and with its failed trials, in their order.
 
-    Each result is a complete trial, also where a trial of the server has several; results that are excluded are left
-    out, and so is what an edit of the space has left outside of it. User attributes have those of the trial and, as
-    ``adabkb:trial`` and ``adabkb:std_error``, its number on the server and the standard error; for a failed trial
-    ``adabkb:reason``. Ordered values become choices without an order, and a choice that is a list becomes its JSON.
+    Each result is a complete trial, even if a trial of the server has several. Excluded results, and those outside an
+    edited space, are skipped. User attributes are those of the trial, plus ``adabkb:trial`` and ``adabkb:std_error``,
+    its number on the server and the standard error, and for failed trials ``adabkb:reason``. Ordered values become
+    choices without an order, and a choice that is a list becomes its JSON.
 
     Args:
-        study: on the server.
-        storage: of Optuna's; None keeps the study in memory.
-        study_name: its name there; that of the study on the server if not given.
+        study: the study on the server.
+        storage: an Optuna storage; None keeps the study in memory.
+        study_name: its name in the storage; by default the id on the server.
 
     Raises:
-        ValueError: the storage has a study of this name.
+        ValueError: the storage already has a study with this name.
     """
     info = study.info()
     distributions = {each["name"]: _distribution(each) for each in info.parameters}
@@ -106,7 +107,7 @@ def to_optuna(
 
 
 def _check_alike(trials: Sequence[FrozenTrial]) -> None:
-    """Refuse trials that differ in their parameters or in the ranges of these."""
+    """Refuse trials that differ in their parameters or ranges."""
     groups = Counter(tuple(sorted(trial.params)) for trial in trials)
     if len(groups) > 1:
         shown = "; ".join(f"{count} have {', '.join(names) or 'none'}" for names, count in groups.most_common())
@@ -126,7 +127,7 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
 
 
 def _parameter(distribution: BaseDistribution) -> Parameter:
-    """The parameter of a study that corresponds to a distribution."""
+    """Return the parameter of a study that corresponds to a distribution."""
     match distribution:
         case CategoricalDistribution(choices=[choice]):
             return Fixed(choice)
@@ -140,12 +141,12 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
         case IntDistribution():
             return Int(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
         case _:
-            raise ValueError(f"{distribution} is no distribution that a study on a server has")
+            raise ValueError(f"{distribution} is not a distribution that a study on a server supports")
 
 
 def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:
-    """The distribution of a parameter in wire form. Where a step does not reach ``high``, the last value takes its
-    place, as Optuna would have it; and Optuna knows no step on a log scale."""
+    """Return the distribution of a parameter in wire form. If a step does not reach ``high``, the last value replaces
+    it, as in Optuna, which does not support steps on a log scale."""
     is_log = parameter.get("scale") == "log"
     match parameter["kind"]:
         case "float":
@@ -166,13 +167,13 @@ def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:
 
 
 def _last(low: float, high: float, step: float) -> float:
-    """The last of low, low + step, ... up to high, in decimals, as they are written."""
+    """Return the last of low, low + step, ... up to high, computed in decimal."""
     first, width = Decimal(repr(low)), Decimal(repr(step))
     return float(first + int((Decimal(repr(high)) - first) / width + TOLERANCE) * width)
 
 
 def _choice(value: Any) -> Any:
-    """A choice as Optuna keeps it: one that consists of several as its JSON."""
+    """Return a choice in the form that Optuna stores; a list becomes its JSON."""
     return json.dumps(value) if isinstance(value, list | tuple) else value
 
 
@@ -185,17 +186,17 @@ def _completed(result: Observation, trial: Trial | None, distributions: Mapping[
     made = create_trial(
         value=result.value,
         params={name: _choice(value) for name, value in result.parameters.items()},
-        distributions={name: distributions[name] for name in result.parameters},  # the active ones
+        distributions={name: distributions[name] for name in result.parameters},  # the active parameters
         user_attrs={**(trial.attributes if trial else {}), **_noted(notes)},
     )
     return _timed(made, trial.started_at if trial else None, result.observed_at)
 
 
 def _failures(trials: Iterable[Trial], distributions: Mapping[str, BaseDistribution]) -> Iterator[FrozenTrial]:
-    """The failed trials, but for those outside of an edited space."""
+    """Yield the failed trials inside the current space."""
     for trial in trials:
         if trial.state == "failed":
-            with suppress(ValueError):  # a value that is none of its distribution
+            with suppress(ValueError):  # a value outside its distribution
                 yield _failed(trial, distributions)
 
 
@@ -214,7 +215,7 @@ def _noted(notes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timed(trial: FrozenTrial, start: datetime | None, end: datetime) -> FrozenTrial:
-    """The trial with its times, which Optuna has in local time."""
+    """Return the trial with its times, which are in local time in Optuna."""
     trial.datetime_start, trial.datetime_complete = _local(start or end), _local(end)
     return trial
 

@@ -1,4 +1,4 @@
-"""A study as a search algorithm of Ray Tune: ``tune.TuneConfig(search_alg=AdaBKBSearch("study"))``."""
+"""A study as the search algorithm of Ray Tune: ``tune.TuneConfig(search_alg=AdaBKBSearch("study"))``."""
 
 try:
     from adabkb_integrations.ray.search import AdaBKBSearch

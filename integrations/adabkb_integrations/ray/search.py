@@ -1,4 +1,4 @@
-"""The search algorithm: a worker of a study, whose evaluations are Tune's."""
+"""The search algorithm: a worker of a study whose trials Tune evaluates."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ log = logging.getLogger("adabkb_integrations")
 
 DIRECTIONS: Mapping[str, Direction] = {"min": "minimize", "max": "maximize"}
 SAVED = ("_metric", "_mode", "_parameters", "_open")
-"""Fields to save: Tune restores the search without them, and does not set them again when an experiment is restored."""
+"""Fields to save, since Tune does not set them again when it restores an experiment."""
 PAUSE = 1.0
-"""Seconds until the study is asked again, if it does not say."""
+"""Default number of seconds until the next request for a trial."""
 
 
 @dataclass
@@ -46,27 +46,29 @@ class Open:
     trial: Trial
     renew_at: float
     value: float | None = None
-    """The last one that it reported."""
+    """The last reported value."""
     failed: bool = False
-    """It is kept all the same: Tune may resume it when an experiment is restored."""
+    """Failed trials are kept, since Tune may resume them when an experiment is restored."""
 
 
 class AdaBKBSearch(Searcher):
-    """Search by a study on a server, which any number of experiments, clusters and other workers may share.
+    """Search by a study on a server, which several experiments, clusters and other workers may share.
 
-    The search space is the ``param_space`` of the Tuner: its domains, and parameters of ``adabkb_client``. If nothing
-    in it varies, the study must exist. Tune's ``num_samples`` limits the experiment, the budget the study.
+    The search space is the ``param_space`` of the Tuner, with its domains and parameters of ``adabkb_client``. If
+    nothing in it varies, the study must exist. Tune's ``num_samples`` limits the experiment, the study's budget limits
+    the study.
 
-    The server's token is taken from ADABKB_TOKEN where the Tuner runs, and never stored with the experiment.
+    The server's token is read from ADABKB_TOKEN where the Tuner runs, and never stored with the experiment.
 
     Args:
-        study: its name. It is created if there is none.
-        metric: the name of the result; else the Tuner's.
-        mode: "min" or "max"; else the Tuner's.
-        url: the server's address; else ADABKB_URL, else http://127.0.0.1:8000.
-        lease_seconds: how long a trial stays with Tune after its last report. If its experiment is killed, it is handed
-            out again then. Take more than the longest time between two reports of a trial.
-        settings: of a study that is created, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``, ...
+        study: the study's id; the study is created if it does not exist.
+        metric: the name of the result; by default that of the Tuner.
+        mode: "min" or "max"; by default that of the Tuner.
+        url: the URL of the server; by default ADABKB_URL, or http://127.0.0.1:8000.
+        lease_seconds: how long a trial stays with Tune after its last report. If the experiment is killed, the trial is
+            issued again after this time. It must exceed the longest time between two reports of a trial.
+        settings: settings for creating the study, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``,
+        ...
     """
 
     def __init__(
@@ -90,16 +92,16 @@ class AdaBKBSearch(Searcher):
         self._ask_at = -math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the connection out: it has the token, and Tune keeps its search algorithm with the experiment."""
+        """Return the state without the connection, which has the token, since Tune stores it with the experiment."""
         return {**vars(self), "_study": None, "_ask_at": -math.inf}
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: Mapping[str, Any], **_: Any) -> bool:
         """Accept the Tuner's settings, and open the study.
 
         Raises:
-            ValueError: a part of the search space has no counterpart, or the study has the other direction.
-            Conflict: there is a study of this name with another definition.
-            NotFound: nothing in the search space varies, and there is no study of this name.
+            ValueError: a part of the search space has no counterpart, or the study has the opposite direction.
+            Conflict: a study with this id and another definition exists.
+            NotFound: nothing in the search space varies, and the study does not exist.
         """
         self._metric = metric or self._metric
         self._mode = mode or self._mode
@@ -111,8 +113,8 @@ class AdaBKBSearch(Searcher):
         """Return parameters to evaluate; None if there are none now, FINISHED if there will be none.
 
         Raises:
-            NoTrialAvailable: the study was paused for its failures.
-            ConnectionFailed: the server stays away.
+            NoTrialAvailable: the study was paused after failures.
+            ConnectionFailed: the server was down for too long.
         """
         if monotonic() < self._ask_at:
             return None
@@ -138,7 +140,7 @@ class AdaBKBSearch(Searcher):
             self._renew(evaluated)
 
     def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
-        """Report the last result, or the failure. A trial that was stopped before any result is given back."""
+        """Report the last result, or the failure. A trial that was stopped before any result is released."""
         evaluated = self._open.get(trial_id) if error else self._open.pop(trial_id, None)
         if evaluated is None:
             return
@@ -152,10 +154,10 @@ class AdaBKBSearch(Searcher):
             elif value is None or not math.isfinite(value):
                 self._there.fail(trial, f"trial {trial_id} of Ray Tune has the {self._measured} {value}")
             else:
-                if evaluated.failed:  # a failed attempt has no value unless it is to be evaluated again
+                if evaluated.failed:  # a failed attempt has no value unless it is evaluated again
                     self._there.retry(trial, "resumed by Ray Tune")
                 self._there.observe(trial, value)
-        except (Conflict, ResultKept) as refusal:  # another worker has the trial, or the result is kept on disk
+        except (Conflict, ResultKept) as refusal:  # another worker holds the trial, or the result is kept on disk
             log.warning("trial %d of study %r: %s", trial.number, self._name, refusal)
 
     def save(self, checkpoint_path: str) -> None:
@@ -163,7 +165,7 @@ class AdaBKBSearch(Searcher):
         Path(checkpoint_path).write_bytes(pickle.dumps({name: vars(self)[name] for name in SAVED}))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on with the trials that Tune evaluated, and renew their leases."""
+        """Continue with the trials that Tune evaluated, and renew their leases."""
         stored = Path(checkpoint_path).read_bytes()
         vars(self).update(pickle.loads(stored))  # noqa: S301 (of the user's own experiment; Tune pickles there as well)
         for each in self._open.values():
@@ -172,7 +174,7 @@ class AdaBKBSearch(Searcher):
 
     @property
     def _there(self) -> Study:
-        """The study."""
+        """The study, opened on first use."""
         if self._study is None:
             self._study = self._opened()
         return self._study
@@ -186,7 +188,7 @@ class AdaBKBSearch(Searcher):
         if self._mode is None:
             raise ValueError("AdaBKBSearch needs mode='min' or mode='max', of its own or in tune.TuneConfig")
         client, direction = Client(self._url), DIRECTIONS[self._mode]
-        weakref.finalize(self, client.close)  # Tune does not say when the search is over
+        weakref.finalize(self, client.close)  # Tune does not report the end of the search
         if self._parameters:
             return client.create_study(self._name, self._parameters, direction=direction, **self._settings)
         study = client.study(self._name)
@@ -198,7 +200,7 @@ class AdaBKBSearch(Searcher):
         evaluated.renew_at = self._next_renewal()
         try:
             self._there.heartbeat(evaluated.trial)
-        except AdaBKBError as error:  # a result that still comes is kept all the same
+        except AdaBKBError as error:  # a later result is stored anyway
             log.warning("trial %d of study %r: lease not renewed: %s", evaluated.trial.number, self._name, error)
 
     def _next_renewal(self) -> float:

@@ -1,4 +1,4 @@
-"""A search space of Ray Tune as the parameters of a study. The parameter of a nested one is named "outer/inner"."""
+"""Convert a search space of Ray Tune to parameters of a study. A nested parameter is named "outer/inner"."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SEPARATOR = "/"
 
 
 def parameters(param_space: Mapping[str, Any]) -> dict[str, Parameter]:
-    """Return the parameters of a search space. Tune handles its constant parts.
+    """Return the parameters of a search space. Tune itself handles the constant parts.
 
     Raises:
-        ValueError: a part of the space has no counterpart: a grid, a function, a distribution without bounds, a domain
+        ValueError: a part of the space has no counterpart: a grid, a function, an unbounded distribution, or a domain
             in a list.
     """
     return dict(_varying(param_space, ()))
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name as Tune has them."""
+    """Return values by name in Tune's nested form."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         *outer, inner = name.split(SEPARATOR)
@@ -64,7 +64,7 @@ def _declared(name: str, domain: sample.Domain) -> Parameter:
                 return Float(domain.lower, domain.upper, step=step)
             case sample.Integer() if step is None:
                 return _interval(domain.lower, domain.upper - 1, log, 1)
-            case sample.Integer():  # a quantized one includes its upper bound, and is of multiples of the step
+            case sample.Integer():  # quantized integers are multiples of the step up to the upper bound, inclusive
                 return _interval(math.ceil(domain.lower / step) * step, domain.upper, log, step)
     raise ValueError(
         f"parameter {name!r}: {type(domain).__name__} with the sampler {sampler} has no counterpart; use tune.uniform, "
@@ -73,7 +73,7 @@ def _declared(name: str, domain: sample.Domain) -> Parameter:
 
 
 def _sampler(domain: sample.Domain) -> tuple[Any, Any]:
-    """The sampler of a domain, and its quantum."""
+    """Return the sampler of a domain, and its quantum."""
     sampler: Any = domain.get_sampler()
     return (sampler.sampler, sampler.q) if isinstance(sampler, sample.Quantized) else (sampler, None)
 

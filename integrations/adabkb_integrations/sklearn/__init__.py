@@ -1,4 +1,4 @@
-"""Ada-BKB as a search of scikit-learn: ``AdaBKBSearchCV(estimator, param_distributions, n_iter=50).fit(X, y)``."""
+"""Ada-BKB as a scikit-learn search: ``AdaBKBSearchCV(estimator, param_distributions, n_iter=50).fit(X, y)``."""
 
 try:
     from adabkb_integrations.sklearn.search import AdaBKBSearchCV

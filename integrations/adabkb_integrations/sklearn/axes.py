@@ -1,4 +1,4 @@
-"""Distributions of scikit-learn's searches as axes of the engine."""
+"""Convert distributions of scikit-learn searches to axes of the engine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def domain(distributions: Mapping[str, Any]) -> Domain:
     """Return the search space of ``param_distributions``.
 
     Raises:
-        TypeError: a parameter is declared by something else than a list, a frozen distribution of scipy or one of
-            ours.
-        ValueError: a parameter has no values, or no bounds, or bounds in the wrong order; or nothing varies.
+        TypeError: a parameter is not declared by a list, a frozen distribution of scipy or a parameter of
+            ``adabkb_client``.
+        ValueError: a parameter has no values, no bounds or invalid bounds; or nothing varies.
     """
     if not isinstance(distributions, Mapping):
         raise TypeError(f"param_distributions must be a dict of parameters, not {distributions!r}")
@@ -32,7 +32,7 @@ def domain(distributions: Mapping[str, Any]) -> Domain:
 
 
 def _declared(name: str, given: Any) -> Declared:
-    """One of our kinds of parameters."""
+    """Return the corresponding parameter of ``adabkb_client``."""
     if isinstance(given, Declared):
         return given
     if hasattr(given, "support") and hasattr(given, "dist"):

@@ -1,4 +1,4 @@
-"""The search. It runs the engine in its own process; the evaluation is scikit-learn's."""
+"""The search, which runs the engine in this process; scikit-learn evaluates the candidates."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ LARGEST_SEED = 2**31 - 1
 class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
     """Cross-validated search by Ada-BKB under the ``auto`` profile, with the interface of ``RandomizedSearchCV``.
 
-    Each candidate is chosen by a Gaussian process that has learned from those before. With ``n_jobs`` as many
-    candidates are chosen together as keep all workers busy.
+    A Gaussian process that has learned from the previous candidates chooses each candidate. With ``n_jobs``, enough
+    candidates are chosen jointly to keep all workers busy.
 
     Args:
         estimator: the estimator to tune.
-        param_distributions: by parameter, a list of values (numbers that ascend or descend are ordered, others are
-            not), a frozen distribution of scipy.stats with bounds (such as ``uniform``, ``loguniform``, ``randint``),
-            or a parameter of ``adabkb_client`` (``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed``).
-        n_iter: number of candidates.
-        fold_noise: whether the standard error of the mean over the folds is told to the model as the noise of a score.
-            "auto": if each batch of candidates has folds of its own. On the same folds most of that error is the same
-            for all candidates, and what noise is left is learned.
-        random_state: a search of the same state makes the same candidates.
+        param_distributions: by parameter, a list of values (ordered if they are ascending or descending numbers), a
+            frozen distribution of scipy.stats with bounds (such as ``uniform``, ``loguniform``, ``randint``), or a
+            parameter of ``adabkb_client`` (``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed``).
+        n_iter: the number of candidates.
+        fold_noise: whether the model uses the standard error of the mean over the folds as the noise of a score.
+            "auto": if each batch of candidates has its own folds. On the same folds, most of that error is the same for
+            all candidates, and the remaining noise is learned.
+        random_state: searches with the same state have the same candidates.
         scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score: as in
-            ``RandomizedSearchCV``. With several metrics ``refit`` names the one that is maximised.
+            ``RandomizedSearchCV``. With several metrics, ``refit`` names the metric to maximize.
 
     Raises:
         TypeError, ValueError: in ``fit``, if a parameter is not declared as above, or no metric is named.
@@ -91,7 +91,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         )
 
     def _run_search(self, evaluate_candidates: Callable[..., Mapping[str, Any]], *, callback_ctx: Any = None) -> None:
-        """Evaluate ``n_iter`` candidates, a batch at a time."""
+        """Evaluate ``n_iter`` candidates, in batches."""
         searched = domain(self.param_distributions)
         count = self.n_iter
         if searched.size < count:
@@ -101,7 +101,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 UserWarning,
                 stacklevel=3,
             )
-        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9 it has these nowhere else yet
+        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9, only here
         self._folds: int = getattr(self, "n_splits_", None) or seen["n_splits"]
         self._splitter = getattr(self, "_checked_cv_orig", None) or seen["cv_orig"]
         together = math.ceil(effective_n_jobs(self.n_jobs) / self._folds)
@@ -138,8 +138,8 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         model = Model(searched.space, seed)
         points: list[Position] = []
         while len(points) < count:
-            with one_thread():  # until the candidates are evaluated, which may use more
-                # A point is never repeated, although scores are noisy: on the same folds it has the same score.
+            with one_thread():  # evaluating the candidates may use more threads
+                # Points are never repeated, although scores are noisy: on the same folds, the score would be the same.
                 batch = model.suggest(moved=points, count=min(together, count - len(points)))
             results = evaluate([searched.decode(point) for point in batch])
             points += [tuple(point.tolist()) for point in batch]
@@ -147,10 +147,10 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 model.learn(dict(enumerate(self._results(points, results))))
 
     def _results(self, points: Sequence[Position], results: Mapping[str, Any]) -> list[Result]:
-        """The results of all points: mean scores, and their standard errors if these are noise."""
-        metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only one, or none known yet
+        """Return the results of all points: mean scores, and their standard errors if these count as noise."""
+        metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only metric, or still unknown
         if f"mean_test_{metric}" not in results:
-            raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")
+            raise ValueError("with several metrics, refit must name the metric to maximize")
         means = results[f"mean_test_{metric}"].tolist()
         errors = (results[f"std_test_{metric}"] / math.sqrt(self._folds)).tolist()
         is_noise = not _yields_constant_splits(self._splitter) if self.fold_noise == "auto" else self.fold_noise
@@ -161,15 +161,15 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
 
 
 def _of_one_search(evaluate_candidates: Callable[..., Mapping[str, Any]], fits: list[dict[str, Any]]) -> FunctionType:
-    """Return scikit-learn's function, for batches that are judged together.
+    """Return scikit-learn's function, adapted to batches that are judged together.
 
-    scikit-learn takes one batch for the whole search: if all of its fits failed, it raises an error and forgets the
-    batch, and a batch of ours is often one candidate. There is no other way to keep a candidate that failed in its
-    place in ``cv_results_`` than to replace the two functions that look at a batch alone, in this copy only.
+    scikit-learn uses a single batch for the whole search. If all fits of a batch failed, it raises an error and forgets
+    the batch, and our batches often have only one candidate. The only way to keep a failed candidate in its place in
+    ``cv_results_`` is to replace the two functions that process a single batch, in this copy only.
 
     Args:
-        evaluate_candidates: what ``_run_search`` is given.
-        fits: gets what came of each fit of all batches.
+        evaluate_candidates: the argument of ``_run_search``.
+        fits: receives the outcome of each fit of all batches.
     """
     own = {
         "_warn_or_raise_about_fit_failures": lambda batch, _: fits.extend(batch),

@@ -1,5 +1,5 @@
-"""Trials as runs of W&B: ``study.run(score, callbacks=[WandbCallback(project="...")])``; and the configuration of
-a sweep as a study: ``sweep(config, "name")``."""
+"""Log trials as W&B runs, ``study.run(score, callbacks=[WandbCallback(project="...")])``, and convert the configuration
+of a sweep to a study, ``sweep(config, "name")``."""
 
 try:
     from adabkb_integrations.wandb.callback import WandbCallback

@@ -1,4 +1,4 @@
-"""The callback. Each trial is a run, as in a sweep: so W&B's panels that compare runs show the study."""
+"""The callback. Each trial is a run, as in a sweep, so W&B's panels that compare runs show the study."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from adabkb_integrations.results import std_error
 
 
 class WandbCallback:
-    """Logs each trial that a run of a study has finished as a run of Weights & Biases.
+    """Logs each trial that a run of a study has finished as a Weights & Biases run.
 
-    The run is named after the study and the trial, in a group with the name of the study. Its config is the parameters.
-    It has the value as a metric, ``std_error`` if that is known, and in its summary ``adabkb/study``,
-    ``adabkb/trial`` and ``adabkb/state``. A failed trial is a failed run, and its reason is ``adabkb/reason``. A run
-    that is active already stays as it is.
+    The W&B run is named after the study and the trial, in a group named after the study. Its config has the parameters.
+    It has the value as a metric, ``std_error`` if known, and in its summary ``adabkb/study``, ``adabkb/trial`` and
+    ``adabkb/state``. A failed trial is a failed run with ``adabkb/reason``. An active run is not affected.
 
     Args:
-        project: the project; W&B's own setting if not given.
-        metric: the name of the value.
+        project: the project; by default W&B's own setting.
+        metric: the name of the value as a metric.
         options: further arguments of ``wandb.init``, such as ``entity``, ``tags``, ``mode`` or ``dir``.
     """
 

@@ -1,4 +1,4 @@
-"""The configuration of a sweep of Weights & Biases as a study on a server."""
+"""Convert the configuration of a Weights & Biases sweep to a study on a server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def sweep(
     """Create the study of a sweep, or open it if it exists.
 
     Args:
-        config: as ``wandb.sweep`` takes it: ``parameters``, ``metric``, and ``run_cap`` as the budget.
-        name: of the study.
-        client: of the server; by default a ``Client()`` that stays open until the program ends.
+        config: the configuration for ``wandb.sweep``: ``parameters``, ``metric``, and ``run_cap`` as the budget.
+        name: the id of the study.
+        client: the client of the server; by default a ``Client()`` that stays open until the program ends.
         settings: as in ``Client.create_study``.
 
     Raises:
-        ValueError: the configuration has a method, a rule or a distribution that a study has not.
+        ValueError: the configuration has a method, a rule or a distribution that studies do not support.
     """
     method = config.get("method", "bayes")
     if method not in ("bayes", "random"):

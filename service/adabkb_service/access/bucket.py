@@ -33,7 +33,7 @@ class Bucket:
         self._at = now
 
     def holds(self, amount: float) -> bool:
-        """Whether so much may be spent."""
+        """Whether this amount may be spent."""
         return self._amount >= amount
 
     def spend(self, amount: float) -> None:
@@ -41,7 +41,8 @@ class Bucket:
         self._amount -= amount
 
     def rate_limit(self, amount: float = 0.0) -> RateLimit:
-        """What is left, and the seconds until the bucket holds ``amount``, or is full if that is 0."""
+        """The remaining amount, and the seconds until the bucket holds ``amount`` or, if that is 0, until it is
+        full."""
         missing = (amount or self._quota) - self._amount
         return RateLimit(
             self._name,

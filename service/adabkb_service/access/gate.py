@@ -40,7 +40,7 @@ class Gate:
     """The tokens of a database and their rights.
 
     Args:
-        database: of the tokens.
+        database: the database of the tokens.
         clock: current time, for expiry.
         is_open: whether every request is allowed while no token exists.
         stays_open: whether every request is allowed even if tokens exist.
@@ -120,7 +120,7 @@ class Gate:
         """The caller with a token that another server has checked, authorized from the database.
 
         Args:
-            token_id: of the token.
+            token_id: the id of the token.
             need, study_id: see ``admit``.
 
         Raises:

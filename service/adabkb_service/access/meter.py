@@ -29,7 +29,7 @@ MODEL_WINDOW = 60.0
 USAGE_SECONDS = 1.0
 """Age from which a user's storage is read again, when a token is checked again."""
 MOST = 10_000
-"""Tokens, users and studies kept in memory."""
+"""The number of tokens, users and studies in memory."""
 
 Spend = Callable[[Usage], Callable[[], None]]
 """Called with the additions of a request. Returns a function that undoes the spending if the request is not committed.
@@ -57,7 +57,7 @@ class Meter:
         """Count a request.
 
         Returns:
-            What is left, or None for a token without a request quota.
+            The remaining quota, or None for a token without a request quota.
 
         Raises:
             TooManyRequests: the quota is used up.

@@ -20,13 +20,13 @@ class Quotas:
     """The quotas of a token; None for no limit."""
 
     studies: int | None = None
-    """Studies that its user owns."""
+    """The maximum number of studies that the token's user owns."""
     trials: int | None = None
-    """Trials and separate results in these studies."""
+    """The maximum number of trials and separate results in these studies."""
     megabytes: float | None = None
-    """Size of these studies' logs and files, and of the user's trash."""
+    """The maximum size of these studies' logs and files, and of the user's trash."""
     requests_per_second: float | None = None
-    """Average over ``REQUESTS_WINDOW``."""
+    """The average rate over ``REQUESTS_WINDOW``."""
     model_seconds_per_minute: float | None = None
     """Processor time of the models of the studies that the token works on."""
 
@@ -74,8 +74,8 @@ def check_new_study(connection: Connection, user: str | None, quotas: Quotas | N
     Args:
         connection: a writing transaction.
         user: owner of the new study.
-        quotas: of their token.
-        size: of the study's log, in bytes.
+        quotas: the quotas of the user's token.
+        size: the size of the study's log, in bytes.
 
     Raises:
         QuotaExceeded: the study exceeds a quota.
@@ -89,7 +89,7 @@ def check_more_bytes(connection: Connection, user: str | None, quotas: Quotas | 
     """Refuse more bytes in a study to a user, as ``check_new_study`` does.
 
     Raises:
-        QuotaExceeded: that would be too much.
+        QuotaExceeded: the bytes exceed the quota.
     """
     if user is not None and quotas is not None and quotas.limit_storage:
         tokens.lock_user(connection, user)

@@ -1,1 +1,1 @@
-"""HTTP only: bodies, answers, problems; one router per resource."""
+"""The HTTP interface: bodies, answers and problems, with one router per resource."""

@@ -1,4 +1,4 @@
-"""The nearest path that exists, for a request to one that does not."""
+"""Suggest the most similar existing path for a request to a path that does not exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import Scope
 from adabkb_service.engine.wording import nearest
 
 MOST_SEGMENTS = 8
-"""The most segments of a path; no path of this service has more."""
+"""The maximum number of segments of a path; no path of this service has more."""
 
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:

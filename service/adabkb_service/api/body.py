@@ -26,7 +26,7 @@ from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_VALUES = 200_000
-"""The most values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
+"""The maximum number of values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
 SMALL = 2**16
 """Size in bytes from which a body is processed in a thread, so that it does not delay other requests."""
 
@@ -120,7 +120,7 @@ class StrictRoute(GuardedRoute):
                     # Here, because FastAPI answers 400 to any error during parsing.
                     await strict.prepare(field.validate)
             except ClientDisconnect:
-                return Response(status_code=400)  # nobody reads it
+                return Response(status_code=400)  # the client is gone
             return await handler(strict)
 
         return strictly

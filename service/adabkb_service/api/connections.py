@@ -31,7 +31,7 @@ class ConnectionLimits:
     """Limits of a server's connections."""
 
     connections: int = 800
-    """The most open connections."""
+    """The maximum number of open connections."""
     header_bytes: int = 65_536
     """The largest size of a request line and its headers together."""
     header_seconds: float = 10.0
@@ -66,7 +66,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_refused = False
         self._timer: asyncio.TimerHandle | None = None
         self.waits_since: float | None = None
-        """Since when the connection waits for its client to send or to read; None while a request is performed."""
+        """The time since which the connection has waited for its client to send or to read; None while a request is
+        performed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection was opened; over the limit, another one is closed."""

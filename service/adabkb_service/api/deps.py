@@ -1,4 +1,4 @@
-"""Dependencies of the endpoints: the service, the idempotency key, the page, the revisions.
+"""Dependencies of the endpoints: the service, the idempotency key, the page of a list, and the revisions in If-Match.
 
 All of them are coroutines, because FastAPI would run plain functions on a thread.
 """
@@ -121,7 +121,7 @@ class PageRequest:
 
     @property
     def after(self) -> int:
-        """The number that the last page ended with; 0 for the first page."""
+        """The last number of the previous page; 0 for the first page."""
         if self.cursor is None:
             return 0
         value = _decoded(self.cursor)
@@ -131,7 +131,7 @@ class PageRequest:
 
     @property
     def after_study(self) -> tuple[datetime, str] | None:
-        """The study, or the token, that the last page ended with; None for the first page."""
+        """The last study or token of the previous page; None for the first page."""
         if self.cursor is None:
             return None
         match _decoded(self.cursor):

@@ -108,7 +108,7 @@ async def _stream(
         request: its token must stay valid.
         caller: the sender of the request.
         found: the first events.
-        limit: the most events to read at a time.
+        limit: the maximum number of events to read at a time.
     """
     with (
         suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce),

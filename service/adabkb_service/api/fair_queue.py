@@ -24,7 +24,7 @@ class FairQueue:
     most one of them.
 
     Args:
-        most: the most computations at a time.
+        most: the maximum number of computations at a time.
     """
 
     def __init__(self, most: int) -> None:

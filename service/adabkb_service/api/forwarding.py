@@ -1,12 +1,12 @@
-"""One follower per study: requests to the owner of a study or to its model are performed by the server that follows it.
+"""One follower per study: the server that performs the requests to the study's owner or model.
 
-Each study has one follower among the servers on a PostgreSQL, by the same rule on all of them. Another server that gets
-a request admits it, forwards it to the follower through the database, and passes on the answer. Model workers, which
-serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
-performs the request itself; so it does if a follower that is alive does not answer in time. Every server may perform
-every request, since each write compares the version of the study. A request may be performed twice, if a follower dies
-before its answer is passed on. Its Idempotency-Key then ensures a single effect; a change without a key is forwarded
-with a new key.
+Each study has one follower among the servers on a PostgreSQL database, determined by the same rule on all of them.
+Another server that receives a request admits it, forwards it to the follower through the database, and passes on the
+answer. Model workers, which serve no HTTP, follow all studies while there are any. If the follower is gone, the server
+tries the next one, and then performs the request itself; it also does so if a live follower does not answer in time.
+Every server may perform every request, since each write compares the version of the study. A request may be performed
+twice if a follower dies before its answer is passed on. Its Idempotency-Key then ensures a single effect; a change
+without a key is forwarded with a new key.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-mat
 """Headers of an admitted request on which its answer may depend."""
 
 FORWARDED_BYTES = 2**18
-"""The largest request body that is forwarded; the server that received a larger one performs the request."""
+"""The maximum size of a forwarded body; the server that received a larger one performs the request."""
 FOLLOWERS_TRIED = 2
-"""The most followers that a request is forwarded to: a request that crashes its process must not crash all servers."""
+"""The maximum number of followers to which a request is forwarded: a request that crashes its process must not crash
+all servers."""
 ARRIVAL_SECONDS = 0.3
-"""Seconds for which requests may still arrive at a server that has announced that it leaves."""
+"""Seconds for which requests may still arrive at a server that has announced its end."""
 LEAVE_SECONDS = 10.0
-"""Seconds for which a server that leaves performs forwarded requests."""
+"""Seconds for which a stopping server performs forwarded requests."""
 WORKER_SECONDS = 2.0
 """Seconds for which a server waits for responses of model workers about themselves."""
 
@@ -352,7 +353,7 @@ def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 async def _silent() -> Message:
     """Receives nothing."""
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets the event")
+    raise AssertionError("the event is never set")
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

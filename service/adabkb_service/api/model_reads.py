@@ -27,11 +27,11 @@ from adabkb_service.operations.reader import READER, Reader
 T = TypeVar("T")
 
 MOST_AT_WORK = 64
-"""The most reads of a server that hold a thread."""
+"""The maximum number of reads of a server that hold a thread."""
 MOST_OF_STUDY = 4
-"""The most of these for one study, whose model answers them one after the other."""
+"""The maximum number of these for one study, whose model answers them one after the other."""
 MOST_IN_LINE = 32
-"""The most reads of one study that wait for such a place."""
+"""The maximum number of reads of one study that wait for such a place."""
 
 BUSY = "Too many reads of models are in progress; try again."
 
@@ -128,7 +128,7 @@ class Reading:
             return rendered(found) if isinstance(found, BaseModel) else found
 
         answer = await reads.answer(self._request, study_id, work)
-        return Response(status_code=400) if answer is None else answer  # nobody reads the 400
+        return Response(status_code=400) if answer is None else answer  # the client is gone
 
 
 def rendered(view: BaseModel) -> Response:

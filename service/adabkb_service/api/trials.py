@@ -84,7 +84,7 @@ def list_trials(
         ),
     ] = None,
 ) -> Response:
-    """Trials by number."""
+    """The trials of a study, ordered by number."""
     wanted = [_named(each) for each in attribute or ()]
     found = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
     return conditional(Page(items=found.items, next_cursor=encoded_number(found.after)), known)

@@ -1,4 +1,4 @@
-"""The settings and the database of a command. Without them, the command ends with the cause and the remedy."""
+"""The settings and the database of a command. If one cannot be used, the command ends with the cause and the remedy."""
 
 from __future__ import annotations
 

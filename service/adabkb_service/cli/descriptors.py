@@ -28,7 +28,7 @@ def add_descriptors(tables: Sequence[str], parameters: Any, where: str) -> None:
     Args:
         tables: each ``NAME=FILE``.
         parameters: the parameters of a definition.
-        where: the parameters come from, for the error.
+        where: the source of the parameters, for the error.
 
     Raises:
         Failure: there is no such parameter, or the table cannot be read.

@@ -31,7 +31,7 @@ GIVE_BACK = 75
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
 LONGEST_PAUSE = 60.0
-"""The most seconds between two trials when all are released."""
+"""The maximum pause between two trials, in seconds, when all are released."""
 LAST_LINES = 10
 REASON_LENGTH = 900
 
@@ -54,7 +54,7 @@ class Limits:
     grace: float
     """Seconds between SIGTERM and SIGKILL."""
     in_a_row: int
-    """The run ends after so many consecutive released trials."""
+    """The number of consecutive released trials after which the run ends."""
 
 
 @dataclass
@@ -71,7 +71,8 @@ class Programs:
     expected: Expected | None = None
     """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
-    """Whether any trial has a result or was stopped. Unusable output may then be specific to one point."""
+    """Whether any trial has a result or was stopped. If so, unusable output fails one trial; otherwise it ends the
+    run."""
     _running: set[ProcessGroup] = field(default_factory=set)
     _seen: Counter[str] = field(default_factory=Counter)
     """The number of programs per device."""
@@ -114,7 +115,7 @@ class Programs:
         signal, or the end of the grace period, kills the programs or, if none runs, ends the run at once."""
         before = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGALRM)}
         for number in STOPS:
-            if before[number] is not signal.SIG_IGN:  # as under nohup
+            if before[number] is not signal.SIG_IGN:  # under nohup, SIGHUP stays ignored
                 signal.signal(number, self._stop)
         signal.signal(signal.SIGALRM, self._hurry)
         try:

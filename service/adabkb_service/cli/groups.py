@@ -15,7 +15,7 @@ NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|infinity|nan)", re.IGNORECASE)
 """A negative number, which is a value, not an option."""
 PROGRAM = "adabkb"
 MOST = 3
-"""The most commands that an error suggests."""
+"""The maximum number of commands that an error suggests."""
 NEAR = 0.7
 """Similarity, from 0 to 1, above which one name is suggested in place of another."""
 
@@ -75,7 +75,7 @@ class Group(TyperGroup):
         sections: the names below each heading of the help; empty for a single list.
         summaries: one-line descriptions, so that the help need not import the commands.
         paths: the paths of all commands by their last word, to suggest one for an unknown name.
-        options: of ``TyperGroup``.
+        options: the options of ``TyperGroup``.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ import typer
 from adabkb_service.cli.output import fail
 
 LONGEST = 60
-"""The most characters of an invalid id that an error shows."""
+"""The maximum number of characters of an invalid id that an error shows."""
 MAX_NUMBER = 2**31 - 1
 
 

@@ -19,11 +19,11 @@ GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
 """The shell script of a guard. It signals that it is ready and waits for the end of its input, which comes when the
 command dies. Then it removes the folder and kills its group."""
 KEPT = 1_000_000
-"""How many of the last bytes of each output are kept."""
+"""The number of last bytes of each output that are kept."""
 READ = 65_536
 PIPE_PATIENCE = 1.0
-"""Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee
-may need a moment to finish; a background process may keep the pipes open for ever."""
+"""Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee may
+need a moment to finish; a background process may keep the pipes open indefinitely."""
 
 
 class ProcessGroup:

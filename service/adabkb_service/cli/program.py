@@ -17,7 +17,7 @@ PARAMETERS_FILE = "parameters.json"
 RESULT_FILE = "result"
 REPORTS_FILE = "reports"
 SHOWN = 100
-"""The most characters of an unusable result that an error shows."""
+"""The maximum number of characters of an unusable result that an error shows."""
 
 Result = float | dict[str, Any]
 """A value, or an object with fields of a result: value, std_error, metrics, std_errors."""

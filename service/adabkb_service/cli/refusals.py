@@ -13,7 +13,7 @@ from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
 
 MOST_FAULTS = 10
-"""The most faults that are printed; ``--json`` prints all."""
+"""The maximum number of errors that are printed; ``--json`` prints all."""
 
 REMEDIES = {
     "unauthorized": "Give a valid token: --token or ADABKB_TOKEN. An administrator creates one: adabkb token create",

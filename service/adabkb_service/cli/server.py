@@ -31,15 +31,15 @@ GRACE_SECONDS = 30
 SWITCH_SECONDS = 0.001
 """How long one thread may block the event loop."""
 OTHER_FILES = 100
-"""The most open files besides connections of clients and to the database."""
+"""The maximum number of open files besides connections of clients and to the database."""
 
 
 class Server(uvicorn.Server):
     """A server that prints its address once it listens and ends event streams when it stops.
 
     Args:
-        config: uvicorn's.
-        stopping: is set when the server stops.
+        config: the configuration of uvicorn.
+        stopping: set when the server stops.
         while_used: the server stops once no other process has a lock on this file.
     """
 

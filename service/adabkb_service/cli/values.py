@@ -87,8 +87,8 @@ def parse_point(arguments: Sequence[str], what: str = "a parameter", example: st
 
     Args:
         arguments: each gives one value or several.
-        what: the values belong to, for the error.
-        example: for the error.
+        what: the kind of object that the values belong to, for the error.
+        example: an example, for the error.
 
     Raises:
         Failure: an argument is neither ``NAME=VALUE`` nor an object in JSON.

@@ -38,7 +38,7 @@ class Worker(uvicorn.Server):
 
     Args:
         app: a model worker.
-        status_file: gets a line that says whether the worker is ready; removed when the worker stops.
+        status_file: a file for a line that says whether the worker is ready; removed when the worker stops.
     """
 
     def __init__(self, app: FastAPI, status_file: Path | None) -> None:

@@ -34,9 +34,9 @@ Until = Annotated[
 Amount = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None
 Megabytes = Annotated[float, Field(ge=0, le=1e12)] | None
 Rate = Annotated[float, Field(gt=0, le=1e6)] | None
-STUDIES_QUOTA = Field(description="the most studies that the token's user may own")
-TRIALS_QUOTA = Field(description="the most trials in these studies, including results at points of your own")
-MEGABYTES_QUOTA = Field(description="the most megabytes of the logs of these studies and of the user's trash")
+STUDIES_QUOTA = Field(description="maximum number of studies that the token's user may own")
+TRIALS_QUOTA = Field(description="maximum number of trials in these studies, including results at points of your own")
+MEGABYTES_QUOTA = Field(description="maximum size of the logs of these studies and of the user's trash, in megabytes")
 REQUESTS_QUOTA = Field(description="mean over ten seconds, per server")
 MODEL_QUOTA = Field(description="processor seconds of model computations that the token causes, per server")
 

@@ -62,7 +62,7 @@ class AutoProfile(System):
         return auto_module.Config(delta=self.delta, noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
-        """Itself: nothing depends on the space."""
+        """Return the algorithm itself, since nothing depends on the space."""
         return self
 
 
@@ -75,7 +75,7 @@ class PaperProfile(TreeFields, SketchedFields):
 
 
 class AdaBBKB(TreeFields, SketchedFields):
-    """Ada-BKB that does not draw its dictionary at each result, for many results in a short time."""
+    """Ada-BKB that redraws its dictionary only after several results, for many results in a short time."""
 
     kind: Literal["ada-bbkb"]
     batch_drift: Annotated[
@@ -234,7 +234,7 @@ class RandomPoints(System):
         return sampling_module.Config("random", repeats=output_noise_std is not None)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
-        """Itself: nothing depends on the space."""
+        """Return the algorithm itself, since nothing depends on the space."""
         return self
 
 
@@ -252,7 +252,7 @@ class SobolPoints(System):
         return sampling_module.Config("sobol", repeats=output_noise_std is not None)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
-        """Itself: nothing depends on the space."""
+        """Return the algorithm itself, since nothing depends on the space."""
         return self
 
 

@@ -19,7 +19,7 @@ class ParameterImportance(Answer):
     name: str
     first_order: Annotated[float, Field(description="share of the variance that the parameter explains by itself")]
     first_order_error: float
-    total: Annotated[float, Field(description="share share of the variance that it explains together with all others")]
+    total: Annotated[float, Field(description="share of the variance that it explains together with all others")]
     total_error: float
 
 

@@ -98,7 +98,7 @@ class Trial(Answer):
     expected: Annotated[Prediction | None, Field(description="the model's prediction when it chose the point")] = None
     cell: CellRef | None
     value: Annotated[float | None, Field(description="value of the trial's first result")]
-    metrics: Annotated[Metrics | None, of_metrics("standard error of the trial's first result")] = None
+    metrics: Annotated[Metrics | None, of_metrics("metrics of the trial's first result")] = None
     reason: Annotated[str | None, Field(description="why the trial failed or was stopped")]
     created_at: datetime
     finished_at: datetime | None

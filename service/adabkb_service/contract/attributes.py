@@ -15,9 +15,9 @@ from adabkb_service.errors import shown
 MOST_ATTRIBUTES = 64
 LONGEST_NAME = 200
 MOST_BYTES = 2**14
-"""The largest total size of a trial's attributes, in bytes of JSON in UTF-8."""
+"""The maximum total size of a trial's attributes, in bytes of JSON in UTF-8."""
 DEEPEST = 8
-"""The most levels of lists and objects within one attribute."""
+"""The maximum number of levels of lists and objects within one attribute."""
 
 
 def fault(attributes: Mapping[str, Any]) -> str | None:

@@ -219,7 +219,7 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
     """The number of points per axis of a grid.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         wanted: points per axis that the user requests, or None.
         usual: points per axis by default. If the grid would be too large, there are as many as possible.
         most: largest number of points of the whole grid.

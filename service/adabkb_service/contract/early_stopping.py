@@ -74,7 +74,7 @@ class MedianRule(_Rule):
         return step if self.may_stop(step) else None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
-        """As for every rule."""
+        """See ``_Rule.verdict``."""
         if len(others) < self.after_trials:
             return None
         middle = median(others)
@@ -103,7 +103,7 @@ class AshaRule(_Rule):
         return reached
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
-        """As for every rule."""
+        """See ``_Rule.verdict``."""
         if len(others) < self.after_trials:
             return None
         better = sum(sign * value > sign * curve["value"] for value in others)
@@ -132,7 +132,7 @@ class PatienceRule(_Rule):
         return None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:  # noqa: ARG002
-        """As for every rule."""
+        """See ``_Rule.verdict``."""
         since = curve["step"] - curve["gain_step"]
         if since < self.no_gain_for:
             return None

@@ -50,8 +50,8 @@ class Decision(Answer):
     gain: Annotated[
         float | None,
         Field(
-            description="the model's expected improvement on the best result; where there are outcome constraints, "
-            "times the probability that the point keeps them, and null while no result does"
+            description="the model's expected improvement over the best result; with outcome constraints, "
+            "times the probability that the point satisfies them, and null while no result does"
         ),
     ]
     trust: Annotated[

@@ -38,7 +38,7 @@ class Change(Answer):
     parameter: str
     baseline: Choice
     value: Choice
-    gain: Annotated[float, Field(description="loss that the model expects if only this value is set back")]
+    gain: Annotated[float, Field(description="loss that the model expects if only this value is reset")]
 
 
 class ModelRecommendation(Answer):
@@ -102,7 +102,7 @@ class Additive(Answer):
 class Learned(Answer):
     """The hyperparameters that the ``auto`` profile has learned so far."""
 
-    count: Annotated[int, Field(description="number of results they were learned from")]
+    count: Annotated[int, Field(description="number of results from which they were learned")]
     lengthscales: Annotated[
         list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
     ]

@@ -399,7 +399,7 @@ class FixedParameter(Body):
     label: Label = None
 
     def axis(self) -> Fixed:
-        """None: the engine does not see a fixed parameter."""
+        """Return the fixed parameter, which the engine does not use as an axis."""
         return Fixed(self.name, self.value)
 
 

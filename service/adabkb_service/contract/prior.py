@@ -70,8 +70,8 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
     """Check that beliefs fit the study's parameters, their kinds and their bounds.
 
     Args:
-        beliefs: by parameter.
-        parameters: of the study.
+        beliefs: the beliefs by parameter.
+        parameters: the parameters of the study.
         was_edited: whether these may have lost choices that have weights.
 
     Raises:

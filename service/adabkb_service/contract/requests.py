@@ -41,10 +41,10 @@ from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
-"""The most results in a batch, and points in a prediction."""
+"""The maximum number of results in a batch, and of points in a prediction."""
 
 MOST_REPEATS = 100
-"""The most trials in a request to repeat a point."""
+"""The maximum number of trials in a request to repeat a point."""
 
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 

@@ -26,21 +26,21 @@ from adabkb_service.storage.catalogues import Pieces, keep, pieces_of
 Array = NDArray[np.float64]
 
 MOST_ROWS = 200_000
-"""The most rows of a catalogue, including withdrawn ones."""
+"""The maximum number of rows of a catalogue, including withdrawn ones."""
 MOST_COLUMNS = 300
-"""The most columns of numbers."""
+"""The maximum number of columns of numbers."""
 MOST_NUMBERS = 5_000_000
-"""The most numbers: rows times columns."""
+"""The maximum number of numbers: rows times columns."""
 LONGEST_TABLE = 10 * 2**20
-"""Characters."""
+"""The maximum length of a table, in characters."""
 LONGEST_ROW, LONGEST_HEAD = 1000, 200
-"""The most characters of the name of a row or a column."""
+"""The maximum length of the name of a row or a column, in characters."""
 MOST_SHOWN = 1000
-"""The most characters of a table in an event that is shown."""
+"""The maximum number of characters of a table in an event that is shown."""
 BETWEEN = ",;\t"
 """Separators of cells; numbers may have decimal commas unless the separator is a comma."""
 CACHED = 20_000_000
-"""The most numbers of tables that a process caches."""
+"""The maximum number of numbers in the tables that a process caches."""
 
 
 def table_of(pieces: Pieces) -> Table:

@@ -17,9 +17,9 @@ from adabkb_service.engine.older import Older
 
 MOST_STUDIES = 5
 MOST_POINTS = 100
-"""The most points of a snapshot."""
+"""The maximum number of points of a snapshot."""
 MOST_NUMBERS = 5000
-"""The most coordinates of a snapshot."""
+"""The maximum number of coordinates of a snapshot."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 TWICE = "has {study} twice; list each study once"
 

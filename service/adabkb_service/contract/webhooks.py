@@ -13,7 +13,7 @@ from adabkb_service.contract.answers import Answer, Trial
 from adabkb_service.contract.parameters import Body
 
 Notification = Literal["trial.reserved", "trial.overdue", "trial.done", "study.ended", "study.needs_attention"]
-"""What a message is about."""
+"""The kinds of messages."""
 NOTIFICATIONS: tuple[Notification, ...] = (
     "trial.reserved",
     "trial.overdue",

@@ -1,1 +1,1 @@
-"""Pure numerics on arrays. Without HTTP, SQL, clocks, logging or global randomness."""
+"""Numerical algorithms on arrays, without HTTP, SQL, clocks, logging or global random state."""

@@ -1,4 +1,4 @@
-"""Answers of a study's model. Values are in the user's units, with the engine's sign: larger is better."""
+"""Answers of a study's model. Values are in the user's units, with the sign of the engine: larger is better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 INTERVAL = 1.6448536269514722
-"""Standard deviations from the mean of a normal distribution to the ends of its central 90% interval."""
+"""The distance from the mean of a normal distribution to the ends of its central 90% interval, in standard
+deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,11 @@ class Report:
     """Statistics of the model."""
 
     gap: float | None
-    """Bound on how much better than the incumbent any point of the box can be: with probability 1 - delta by the bounds
-    of the theorem (``paper``), or with 90% probability by the model (``auto``). None while it is not known, and for
-    systems without a gap."""
+    """Upper bound on how much better than the incumbent any point of the box can be: with probability 1 - delta by the
+    bounds of the theorem (``paper``), or with 90% probability according to the model (``auto``). None if it is unknown,
+    or if the algorithm has no gap."""
     best_lcb: float | None
-    """l*, the largest lower bound of an evaluated point; None if the gap does not rest on it."""
+    """l*, the largest lower bound of an evaluated point; None if the gap does not depend on it."""
     beta: float
     """Width of the confidence bounds used for pruning: in model output units per ridge-scaled standard deviation
     (``paper``), or per standard deviation (``auto``)."""
@@ -32,16 +33,16 @@ class Report:
     """Depth of the deepest leaf; 0 without leaves."""
     dictionary: int
     basis: int
-    """Number of members of the dictionary with linearly independent features."""
+    """The number of members of the dictionary with linearly independent features."""
     effective_dimension: float
     points: int
-    """Number of distinct evaluated points."""
+    """The number of distinct evaluated points."""
     observations: int
     offset: float
     scale: float
     """user's output = offset + scale * model output (``auto``: of the model output before the warp)."""
     clipped: int
-    """How often rounding forced a factorisation from scratch, or one with more noise."""
+    """The number of times that rounding required a new factorization, or one with more noise."""
     gap_share: float | None = None
     """``auto``: the gap as a share of the range of the results."""
 
@@ -64,7 +65,7 @@ class Prediction:
 
     @classmethod
     def normal(cls, mean: Array, std: Array) -> Prediction:
-        """Of normal distributions with these means and standard deviations, (k,) each."""
+        """Return the prediction for normal distributions with these means and standard deviations, (k,) each."""
         return cls(mean, std, mean - INTERVAL * std, mean + INTERVAL * std)
 
 
@@ -91,7 +92,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The Pareto front of a study with K objectives; results are rows of its record."""
+    """The Pareto front of a study with K objectives; results are given as rows of the record."""
 
     reference: Array
     """(K,) reference point of the hypervolume, in the units of the objectives and with their signs."""

@@ -28,8 +28,8 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
     """The candidate points, or None if the configuration has neither a grid nor a sample.
 
     Args:
-        space: of the study.
-        seed: of the study.
+        space: the space of the study.
+        seed: the seed of the study.
         grid: points per axis of a grid; an axis of choices, or with fewer values, contributes all its values.
         sample: number of points to draw uniformly, from the grid if there is one, else from the box.
 

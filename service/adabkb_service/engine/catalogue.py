@@ -63,7 +63,7 @@ def table(
     """A table of rows with distinct names.
 
     Args:
-        names: of the rows.
+        names: the names of the rows.
         columns: names of the columns of numbers.
         numbers: (rows, columns).
         withdrawn: names of rows to exclude from suggestions.

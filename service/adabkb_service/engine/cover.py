@@ -15,15 +15,15 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 BOXES = 4096
-"""Most boxes of a cover."""
+"""The maximum number of boxes of a cover."""
 BISECTIONS = 400
-"""Most bisection levels of a cover."""
+"""The maximum number of bisection levels of a cover."""
 NARROWEST = 1e-9
 """Width below which a box is not bisected."""
 MOST_WORK = 100_000_000
-"""Largest ``Cover.work``."""
+"""The largest ``Cover.work``."""
 OVERHEAD = 500
-"""Number of boxes for which numpy's call overhead equals its arithmetic."""
+"""The number of boxes for which numpy's call overhead equals its arithmetic."""
 
 
 class Cover(NamedTuple):
@@ -49,11 +49,11 @@ def cover(
     Args:
         low: (d,) lower corner.
         high: (d,) upper corner.
-        cuts: takes corners of boxes, (k, d) each, and returns (k, d) where to cut along each axis, and (k, d)
-            widths; the widest side is cut, and none of width 0.
-        compared: takes corners of boxes, (k, d) each, and returns (k,) whether they may contain feasible points
-            (False is a proof), and (k,) whether all their points are feasible.
-        size: of the constraints: the cost of ``compared`` per box.
+        cuts: takes corners of boxes, (k, d) each, and returns the cut positions along each axis, (k, d), and the
+            widths, (k, d). The widest side is cut; sides of width 0 are not.
+        compared: takes corners of boxes, (k, d) each, and returns whether they may contain feasible points, (k,) (False
+            is a proof), and whether all their points are feasible, (k,).
+        size: the size of the constraints, which is the cost of ``compared`` per box.
     """
     lows, highs, work = low[None], high[None], 0
     for _ in range(BISECTIONS):

@@ -10,7 +10,7 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
 MOST_VALUES = 1000
-"""Most values of a parent."""
+"""The maximum number of values of a parent."""
 
 When = Mapping[str, Sequence[Value]]
 """The conditions of one parameter: name of each parent -> the values for which the parameter is active."""

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TRIED = 65_536
-"""Most points examined to find feasible ones; ..."""
+"""The maximum number of points examined to find feasible ones, ..."""
 AT_ONCE = 4096
 """... and the number examined at a time."""
 ANCHORS = 256

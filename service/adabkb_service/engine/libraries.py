@@ -1,4 +1,4 @@
-"""The numerical libraries in use. Others may round differently, and so learn differently."""
+"""Versions of the numerical libraries. Other versions may round differently, and so learn different hyperparameters."""
 
 from __future__ import annotations
 

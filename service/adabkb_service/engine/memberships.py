@@ -19,7 +19,7 @@ def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_
     """Offset of the incompatible part of a membership in the text, and the message; None if it is valid.
 
     Args:
-        parameter: of the membership.
+        parameter: the parameter of the membership.
         membership: the values it is compared with.
         has_all_values: whether the parameter must have all of the values.
     """

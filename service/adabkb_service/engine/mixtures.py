@@ -26,7 +26,7 @@ class Mixture:
     """Names of the shares, each a float with a lower bound of 0 or more."""
     total: float = 1.0
     at_most: int | None = None
-    """Most shares above 0; None for all of them."""
+    """The maximum number of shares above 0; None for all of them."""
     least: float = 0.0
     """Smallest share that is not 0."""
 

@@ -46,7 +46,7 @@ class Policy(ABC, Generic[C, S]):
         """The state of a study, restored from stored data. It decides exactly as the stored state would.
 
         Args:
-            space, config, seed: of the study.
+            space, config, seed: those of the study.
             record: all results that count, in log order.
             cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty
                 before the first suggestion.
@@ -61,7 +61,7 @@ class Policy(ABC, Generic[C, S]):
         """Points to evaluate, in order. Each is pending when the next one is decided on.
 
         Args:
-            state: of the study.
+            state: the state of the study.
             pending: (k, d) cube positions of points issued without a result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
             replaced: (m, d) cube positions of points issued, for which a worker evaluated another point. A system
@@ -96,7 +96,7 @@ class Policy(ABC, Generic[C, S]):
         """The state after a result.
 
         Args:
-            state: of the study.
+            state: the state of the study.
             point: (d,) cube position of the evaluated point, which need not have been suggested.
             value: the result; larger is better.
             error: its standard error in the user's units; 0 if unknown.
@@ -139,7 +139,7 @@ class Policy(ABC, Generic[C, S]):
         Raises:
             NotImplementedError: by default.
         """
-        raise NotImplementedError(f"{type(self).__name__} cannot go on in another space")
+        raise NotImplementedError(f"{type(self).__name__} cannot continue in another space")
 
     @abstractmethod
     def dictionary(self, state: S) -> tuple[int, ...]:
@@ -160,11 +160,11 @@ class Policy(ABC, Generic[C, S]):
         within: Slice | None = None,  # noqa: ARG002
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
-        """Whether no point is left to suggest, in a slice if one is given. False by default, as points may be suggested
-        repeatedly.
+        """Whether no point is left to suggest, in a slice if one is given. False by default, since points may be
+        suggested repeatedly.
 
         Args:
-            state: of the study.
+            state: the state of the study.
             handed_out: (k, d) cube positions of points issued without a result.
             within: the slice.
             failed: (f, d) those of them that could not be evaluated.

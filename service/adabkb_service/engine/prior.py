@@ -1,4 +1,4 @@
-"""A user's prior on the optimum: a density per parameter, with tails that exclude nothing.
+"""A user's prior on the optimum: a density per parameter with heavy tails, which exclude no point.
 
 A number has a most likely position c on its axis and a width w; a choice has a weight v. The density, relative to its
 maximum, has Cauchy's form, which falls so slowly that results outweigh it,

@@ -5,9 +5,9 @@ With coordinates independent and uniform in the unit cube, and all variances ove
     first order  S_k = Var(E[m | x_k]) / Var(m)        share explained by the parameter alone
     total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by it together with all others
 
-An integer or a choice weighs as much as its bin, and a log scale is uniform in the logarithm. Where a parameter is
-inactive, m does not vary with it: a parameter that is active in a small part of the space explains little. Where shares
-of a mixture vary, m is evaluated at the nearest mixture: other shares adapt.
+The weight of an integer or a choice is the width of its bin, and log scales are uniform in the logarithm. Where a
+parameter is inactive, m does not vary with it, so a parameter that is rarely active explains little. Where shares of a
+mixture vary, m is evaluated at the nearest mixture, since other shares must adapt.
 
 There is no closed form: the kernel of ``auto`` is not a product over the axes, and its outputs are warped. So both
 indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. The spread

@@ -10,14 +10,14 @@ from adabkb_service.engine.simplex import simplex
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
 
-FIXED = "is a fixed parameter; leave it out, and take its value off the total"
+FIXED = "is a fixed parameter; leave it out, and subtract its value from the total"
 STEPS = "has a step; leave the step out: shares are real numbers"
 NO_SHARE = "must be a float: a share is a real number"
 LOG_SCALE = "is on a log scale; leave the scale out: shares are on a linear one"
-PERIODIC = "is periodic; leave that out: the ends of a share are not the same point"
+PERIODIC = "is periodic; leave periodic out: the ends of a share are not the same point"
 NEGATIVE = "has a negative lower bound; shares are 0 or more"
 CONTEXT = "is a context parameter, which the server does not choose; leave it out, or leave its context out"
-CONDITIONAL = "has a condition (when); leave that out: a component that is absent has the share 0"
+CONDITIONAL = "has a condition (when); leave the condition out: an absent component has the share 0"
 
 MixtureProblem = tuple[tuple[str | int, ...], str]
 """The place in the list of mixtures, and the message."""
@@ -32,7 +32,7 @@ def problems(
     """The errors in mixtures; empty if each has points.
 
     Args:
-        mixtures: of a space.
+        mixtures: the mixtures of a space.
         parameters: all parameters of the space.
         context: names of the context parameters.
         conditional: names of the parameters that are not active everywhere.

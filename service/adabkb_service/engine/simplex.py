@@ -2,8 +2,8 @@
 
 Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
 (Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, and all sets are
-equally likely. They are drawn by exponential spacings; if bounds cut the simplex off, followed by moves of two shares
-at a time, which preserve the uniform distribution.
+equally likely. They are drawn by exponential spacings. If bounds cut the simplex off, moves of two shares at a time
+follow, which preserve the uniform distribution.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simpl
 
 
 def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
-    """Positions (k, d) in which some coordinates stay, and the other shares of their mixtures adapt."""
+    """Return positions (k, d) in which some coordinates stay, and the other shares of their mixtures adapt."""
     for mixture in space.mixtures:
         one = simplex(space, mixture, {})
         if not set(chosen).isdisjoint(one.axes):
@@ -299,7 +299,7 @@ def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
 def with_shares_given_way(
     space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The same for points, in which some parameters are chosen."""
+    """Return points in which some parameters stay, and the other shares of their mixtures adapt."""
     shares = {name for mixture in space.mixtures for name in mixture.names}
     axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
     positions = np.zeros((len(points), space.dimension))

@@ -25,7 +25,7 @@ from adabkb_service.engine.wording import brief, listed, nearest
 Array = NDArray[np.float64]
 
 MOST_SUGGESTED = 10
-"""Most unknown names in a point for which similar known ones are suggested."""
+"""The maximum number of unknown names in a point for which similar known names are suggested."""
 
 
 @dataclass(frozen=True, slots=True)

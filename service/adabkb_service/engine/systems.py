@@ -1,4 +1,4 @@
-"""Map configurations to systems.
+"""The map from configurations to systems.
 
 Configurations are cheap to import. The systems need compiled code and scipy, so only model processes import this
 module, not the server and the commands.

@@ -7,9 +7,9 @@ from decimal import Decimal
 from difflib import get_close_matches
 
 LISTED = 100
-"""Most characters of a list of names or choices in a message."""
+"""The maximum length of a list of names or choices in a message, in characters."""
 LONGEST_COMPARED = 40
-"""Most characters of a name that are compared with others; the cost is the product of the lengths."""
+"""The maximum number of characters of a name that are compared; the cost is the product of the lengths."""
 
 
 def listed(texts: Iterable[str], count: int) -> str:

@@ -74,7 +74,7 @@ class ModelHost:
             decision_seconds: time limit for deciding on the points of one suggestion.
             reads: answers long questions; if None, they are answered in steps.
             fold_seconds: limit of the folding time in one step.
-            save_events: most events that the stored rows may lag behind.
+            save_events: the maximum number of events that the stored rows may lag behind.
             idle_seconds: idle time after which a model that is newer than its stored rows is stored.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds

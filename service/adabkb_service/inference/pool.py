@@ -93,7 +93,7 @@ def in_this_process(
     decision_seconds: float = UNHURRIED,
 ) -> Inference:
     """Models in this process: see ``InProcess``."""
-    # The engine, which a server with processes for its models has no use for.
+    # The engine is imported here, since a server with model processes does not need it.
     from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
 
     return InProcess(database, capacity, charge, decision_seconds)

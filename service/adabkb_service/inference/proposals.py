@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 ATTEMPTS = 50
 """Draws per fallback point to find a new one."""
 MOST_TRIALS = 1 << 32
-"""Exceeds the number of trials of a study, and so separates the draws of different trials."""
+"""A number larger than the number of trials of a study, which separates the random streams of trials."""
 MOST_KNOWN = 10_000
-"""Most trials and most results that a fallback point is compared with."""
+"""The maximum number of trials, and of results, that a fallback point is compared with."""
 
 
 class Expected(NamedTuple):
@@ -110,7 +110,7 @@ class Proposal:
     trust: dict[str, float] | None = None
     """Weight of each older study that the search begins from, by name; None without any."""
     gap: float | None = None
-    """The gap as of the results that it rests on; None if not known."""
+    """The gap after the results that the point depends on; None if not known."""
 
 
 @dataclass(frozen=True)

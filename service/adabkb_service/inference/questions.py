@@ -1,4 +1,4 @@
-"""Questions to a model that has folded its log. Each takes the model and the arguments of ``Ask``."""
+"""Queries to a model that has processed its log. Each takes the model and the arguments of ``Ask``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adabkb_service.inference.proposals import Changed, Expected, Recommended, i
 Point = dict[str, Any]
 
 MOST_WRITTEN = 200
-"""Latest results whose decimals are counted."""
+"""The number of latest results whose decimals are counted."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SliceThrough:
     """Predictions on a grid; the last axis varies fastest."""
 
     results: int
-    """Number of results that the model rests on."""
+    """The number of results in the model."""
     values: list[list[Any]]
     """Grid values along each axis."""
     at: Point
@@ -59,7 +59,7 @@ class CellBelief(CellExtent):
 
     mean: float
     std: float
-    """At the centroid."""
+    """Standard deviation at the centroid."""
     index: float | None
     """See ``Policy.cell_indices``."""
 
@@ -82,7 +82,7 @@ class Validated:
     """Leave-one-out validation of a model."""
 
     results: int
-    """Number of results that the model rests on."""
+    """The number of results in the model."""
     judged: list[Judged] | None
     """In log order; None if the model cannot be validated."""
 
@@ -94,7 +94,7 @@ class Spread:
     low: float
     high: float
     decimals: int
-    """Most decimals written."""
+    """The maximum number of decimals among the results."""
 
 
 @dataclass(frozen=True)
@@ -242,8 +242,8 @@ def assessment(model: Model, best: Point | None) -> Assessed:
     """Facts about a model that no other question provides, for a study's report.
 
     Args:
-        model: of the study.
-        best: parameters of the best result.
+        model: the model of the study.
+        best: the parameters of the best result.
     """
     space, policy = model.dataset.space, model.policy
     preferred = policy.recommend(model.state) if model.dataset.objective is None else None
@@ -343,10 +343,10 @@ def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[lis
     """The keys of at most ``limit`` cells in order of creation, and the number of the last one if more may follow.
 
     Args:
-        model: of the study.
+        model: the model of the study.
         after: number of cells to skip.
         limit: number of cells.
-        status: of the cells; None for any.
+        status: the status of the cells; None for any.
     """
     later = islice(enumerate(model.cells.items(), 1), after, None)
     found = list(islice(((number, key) for number, (key, its) in later if status in (None, its)), limit))

@@ -1,6 +1,6 @@
-"""Long questions to models, answered one after the other in parallel to the steps of the models.
+"""Long queries to models, answered one after the other while the models continue with their steps.
 
-A snapshot of the model answers each one, so that its study proceeds meanwhile.
+A snapshot of the model answers each query, so that the study can proceed.
 """
 
 from __future__ import annotations

@@ -29,15 +29,15 @@ LONG_AT_FIRST = {LEARNS, "assessment", "front", "importance", "partition", "slic
 LONG_SECONDS = 0.03
 """Expected processor time from which a step belongs to the slow lane."""
 LATEST = 0.1
-"""Weight of the latest step in a mean; small, so that a single long step changes little."""
+"""Weight of the latest step in a mean; small enough that a single long step changes it little."""
 KNOWN = 20_000
 """Number of means kept: a study unused for long counts as new."""
 LONGEST_SECONDS = 1.0
-"""Cap on the expected processor time in the order of steps."""
+"""Limit of the expected processor time in the order of steps."""
 STRETCH = 100.0
-"""A step that is shorter by 1 s goes before one that arrived up to so many seconds earlier."""
+"""A step that is shorter by 1 s goes before a step that arrived up to this many seconds earlier."""
 QUESTION_SECONDS = 1.0
-"""A question goes after any other step that arrives up to so many seconds later."""
+"""A question goes after any other step that arrives up to this many seconds later."""
 
 
 class StepQueue:

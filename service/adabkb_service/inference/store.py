@@ -24,7 +24,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 
 SAVE_EVENTS = 50
-"""Most events that the stored rows may lag behind the log while a server runs."""
+"""The maximum number of events that the stored rows may lag behind the log while a server runs."""
 MEASURED_EVENTS = 20
 """Events between two measurements of a model's size."""
 BYTES_PER_RESULT = 1500
@@ -57,7 +57,7 @@ class ModelStore:
                 return
             model.measured_seq = model.seq
             self._models.pop(study_id, None)
-            with suppress(ValueError):  # it is too large
+            with suppress(ValueError):  # the model is too large
                 self._models[study_id] = model
 
     @property

@@ -35,12 +35,12 @@ LANES = {QUICK: "models-quick", SLOW: "models-slow"}
 READS = "models-reads"
 """Names of the threads."""
 NICENESS = {LANES[QUICK]: 0, LANES[SLOW]: 10, READS: 10}
-"""Of the threads, on Linux: at 10, the share of a busy core is a tenth of that of another thread."""
+"""Niceness of the threads on Linux. At 10, a thread gets about a tenth of the time of another one on a busy core."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
-"""Longest time for which one thread may keep the interpreter lock while the other waits."""
+"""The time after which a thread with the interpreter lock must yield to a waiting one."""
 HANG_SECONDS = 120.0
-"""A step that takes longer counts as hung: the process ends, and the server starts another."""
+"""A step that takes longer counts as hung: the process ends, and the server starts a new one."""
 NOT_A_REPLY = -1
 """Message number of a report that is not a reply."""
 
@@ -153,9 +153,9 @@ class Worker:
         """Do a part of the queued work for a study, and queue the next part."""
         kind, before = self.host.kind_of_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
-        # processor time, not wall time: on a busy machine every step would be long
+        # processor time, since on a busy machine the wall time of every step is long
         seconds = time.thread_time() - before
-        # The last step finds no work, so its time is not representative. A long question was only passed on.
+        # The last step finds no work, so its time is not representative. A long question was only forwarded.
         if has_more and not self.steps.is_long_question(study_id, kind):
             self.steps.stepped(study_id, kind, seconds)
         with self._guard:
@@ -185,7 +185,7 @@ class Worker:
             self._tell(NOT_A_REPLY, Spent(spent))
 
     def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
-        with self._sending, suppress(OSError):  # the server has ended, as the reader will notice
+        with self._sending, suppress(OSError):  # the server has ended, which the reader will notice
             self._pipe.send((number, reply))
 
 

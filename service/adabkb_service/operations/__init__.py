@@ -1,1 +1,1 @@
-"""The use cases, one verb per file. Only this package knows both rows and arrays."""
+"""The operations on studies, one per module. Only this package uses both database rows and arrays."""

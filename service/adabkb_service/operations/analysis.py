@@ -1,6 +1,6 @@
-"""Analysis of a study's model: which parameters matter, slices of the posterior, and the cells with its predictions.
+"""Analysis of a study's model: importance of parameters, slices of the posterior, and predictions per cell.
 
-The model folds the whole log before it answers; nothing here changes a study.
+The model processes the whole log before it answers. These operations do not change the study.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_POINTS = 1000
-"""The most points of a slice."""
+"""The maximum number of points of a slice."""
 POINTS = {1: 50, 2: 25}
 """Default number of values per parameter, by the number of parameters."""
 MOST_VALUES = {1: MOST_POINTS, 2: 31}
-"""The most values per parameter, by the number of parameters."""
+"""The maximum number of values per parameter, by the number of parameters."""
 
 
 def importance(service: Service, study_id: str, metric: str | None = None) -> answers.Importance:
-    """Sobol' indices of the posterior mean for each parameter: of a metric or, without one, of the objective.
+    """Return the Sobol' indices of the posterior mean for each parameter, of a metric or, by default, of the objective.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
@@ -56,10 +56,10 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validation(service: Service, study_id: str, metric: str | None = None) -> answers.Validation:
-    """Return leave-one-out predictions of a metric or, without one, of the objective.
+    """Return leave-one-out predictions of a metric or, by default, of the objective.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
@@ -68,7 +68,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
-    """Return the leave-one-out predictions of a model, with its overall errors."""
+    """Return the leave-one-out predictions of a model with their mean errors."""
     if not found.judged:
         reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
@@ -87,7 +87,7 @@ def validated(definition: StudyDefinition, found: Validated) -> answers.Validati
         for each in found.judged
     ]
     values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
-    size = float(np.abs(values).max()) or 1.0  # no difference of two can overflow
+    size = float(np.abs(values).max()) or 1.0  # scaled, so that differences do not overflow
     off = np.abs(values / size - means / size)
     return answers.Validation(
         results=found.results,
@@ -126,13 +126,13 @@ def slice_through(
     Args:
         service: the running service.
         study_id: the study's id.
-        names: the parameters to vary.
-        points: the most values per parameter; None for the default.
-        at: values of other parameters; the rest are as in the point that the model recommends, but where that makes
-            a parameter that varies inactive.
+        names: the parameters that vary.
+        points: the maximum number of values per parameter; None for the default.
+        at: fixed values of other parameters. By default they are those of the recommended point, unless they make a
+            varying parameter inactive.
 
     Raises:
-        Invalid: there are no such parameters, or no such values, or too many points, or a parameter is inactive there.
+        Invalid: a parameter or a value does not exist, there are too many points, or a parameter is inactive there.
         Unavailable: the model has failed.
     """
     return repeating(service.timeouts.contention)(_slice_through, service, study_id, names, points, at)
@@ -162,8 +162,9 @@ def _slice_through(
 def partition(
     service: Service, study_id: str, after: int, limit: int, status: CellStatus | None, metric: str | None = None
 ) -> tuple[list[answers.PartitionCell], int | None]:
-    """Cells in order of creation, without the first ``after`` ones, with what the model says of them: of a metric or,
-    without one, of the objective; and how many to leave out next, if there may be more.
+    """Return cells in order of creation, with predictions of a metric or, by default, of the objective.
+
+    The first ``after`` cells are skipped. Also return how many to skip for the next page; None on the last page.
 
     Raises:
         Unavailable: the model has failed.
@@ -216,7 +217,7 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
 
 
 def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """Return the errors of values that make the varied parameters inactive."""
+    """Return the errors of fixed values that make the varied parameters inactive."""
     faults, both = [], " and ".join(map(shown, names))
     for name, allowed in space.activity.needed(names).items():
         axis = space.activity.by_name[name]

@@ -1,4 +1,4 @@
-"""PATCH /v1/studies/{id}/trials/{n}: attributes of a trial, for the user's own use."""
+"""PATCH /v1/studies/{id}/trials/{n}: change the attributes that users attach to a trial."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
     """Change attributes of a trial in any state.
 
     Args:
-        study_id: which study.
-        number: which trial.
+        study_id: the study's id.
+        number: the trial's number.
         changes: values by name, as in a JSON merge patch; null removes a name.
-        key: of the request.
+        key: the idempotency key of the request.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.

@@ -1,7 +1,7 @@
 """GET /v1/studies/{id}/assessment: progress, latest trial, findings, outlook and checks.
 
-The facts come from the study's row, its latest trial and its model. While the model does not answer, its parts are left
-out, and a check says so.
+The facts come from the study's row, its latest trial and its model. If the model does not answer, the facts that
+depend on it are missing, and a check says so.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
 
 IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
 """Probabilities, corrected for the number of results, below which a result is an outlier. The second one applies to
-results that are farther from the others than these are from each other, such as one with a wrong decimal point."""
+results whose distance from all others exceeds the range of these, such as a result with a misplaced decimal point."""
 POOR = 0.85
-"""Ratio of the error of predictions to that of the median of the others, above which a model predicts little. With 20
-results of pure noise, nine ratios in ten are above it."""
+"""The model is poor if the error of its predictions, divided by that of the median of the other results, exceeds this.
+With 20 results of pure noise, nine ratios in ten exceed it."""
 FEWEST_TO_JUDGE = 8
-"""The fewest results from which a model is judged by its predictions."""
+"""The minimum number of results for a check of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."
 
 
 @dataclass
 class _Facts:
-    """The facts from which an assessment is made."""
+    """The facts on which an assessment is based."""
 
     study: Study
     row: StudyRow
     definition: StoredDefinition
     trial: Trial | None
     model: Assessed | None = None
-    """None while the model does not respond."""
+    """None if the model does not answer."""
     trouble: answers.Check | None = None
-    """Why the model does not respond."""
+    """The check that reports why the model does not answer."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
-    """By objective; "" in a study with a single objective."""
+    """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
 
     @property
@@ -72,19 +72,19 @@ class _Facts:
 
     @property
     def results(self) -> int:
-        """The number of results that the model knows; without the model, the number of stored ones."""
+        """The number of results that the model has processed or, without a model, that are stored."""
         return self.row.observations if self.model is None else self.model.results
 
     @property
     def gap(self) -> float | None:
-        """The gap by all results; while the model is busy, by the results of its last report."""
+        """The gap after all results or, if the model does not answer, the last one that it reported."""
         if self.model is not None:
             return self.model.gap
         return None if self.is_failed else self.study.gap
 
     @property
     def no_gap(self) -> NoGap | None:
-        """Why the gap is null; None if it is known."""
+        """The reason why the gap is null; None if the gap is known."""
         if self.gap is not None:
             return None
         reason = "model_failed" if self.is_failed else self.study.model.reason
@@ -92,12 +92,12 @@ class _Facts:
 
     @property
     def objectives(self) -> list[str]:
-        """The names of the objectives; "" in a study with one."""
+        """The names of the objectives; [""] in a study with a single objective."""
         return [each.metric for each in self.definition.objectives] or [""]
 
     @property
     def digits(self) -> dict[str, Digits]:
-        """The digits of each objective that has results."""
+        """The number format of each objective that has results."""
         spreads = {} if self.model is None else self.model.spreads
         return {
             name: Digits(**vars(each), quantity=self.names.quantity(name))
@@ -112,11 +112,11 @@ class _Facts:
 
 
 def assessment(service: Service, study_id: str) -> answers.Assessment:
-    """A summary of a study in a few sentences, with the facts behind them.
+    """Return a summary of a study in a few sentences, with the facts behind them.
 
     Raises:
-        StudyNotFound: there is no such study.
-        Busy: too many questions wait for its model.
+        StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     facts = _of_study(service, row(service, study_id))
     try:
@@ -149,7 +149,7 @@ def _of_study(service: Service, study: StudyRow) -> _Facts:
 
 
 def _ask(service: Service, facts: _Facts) -> None:
-    """Add what the model says.
+    """Add the facts that only the model knows.
 
     Raises:
         Unavailable: the model does not answer.
@@ -173,14 +173,14 @@ def _ask(service: Service, facts: _Facts) -> None:
 
 
 def _is_poor(found: Validation) -> bool:
-    """Whether a model predicts left-out results poorly."""
+    """Return whether a model predicts left-out results poorly."""
     return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
         found.error_of_median or 0.0
     )
 
 
 def _is_believed(found: Validation) -> bool:
-    """Whether a model's findings about parameters are reliable, if its algorithm can be validated."""
+    """Return whether a model's importances are reliable: it has enough results, and is not known to predict poorly."""
     judged = found.results if found.reason == "not_this_system" else len(found.items)
     return judged >= FEWEST_TO_JUDGE and not _is_poor(found)
 
@@ -239,7 +239,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
 
 
 def _probability(study: Study) -> float | None:
-    """The probability with which the gap holds; None if the algorithm has no gap."""
+    """Return the probability with which the gap holds; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
         return CONFIDENCE
     delta: float | None = getattr(study.algorithm, "delta", None)
@@ -263,7 +263,7 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
 def _of_predictions(
     found: Validation, digits: Mapping[str, Digits], name: str, names: Names
 ) -> Iterator[answers.Check]:
-    """The checks of the model by leave-one-out predictions."""
+    """Yield the checks of the model's leave-one-out predictions."""
     metric: dict[str, Any] = {"metric": name or None}
     if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
         return
@@ -283,7 +283,7 @@ def _of_predictions(
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
-    """Whether a value is an outlier, given the probability of a value at least as extreme."""
+    """Return whether a value is an outlier, given the probability of a value at least as extreme."""
     others = [each for each in values if each != value]
     if not others:
         return False
@@ -293,14 +293,14 @@ def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
 
 
 def is_too_sure(inside: float, count: int) -> bool:
-    """Whether the share of results inside their 90% intervals is significantly too small: three standard deviations
-    below."""
+    """Return whether significantly fewer than 90% of the results lie inside their 90% intervals, that is, by more than
+    three standard deviations."""
     return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
-    """Yield checks of ranges at whose end the recommended point lies, only of important parameters if importances are
-    known."""
+    """Yield a check for each range at whose end the recommended point lies. If importances are known, only ranges of
+    important parameters count."""
     model = facts.model
     if model is None or model.recommended is None or facts.results < (model.fewest or FEWEST_TO_JUDGE):
         return

@@ -1,4 +1,4 @@
-"""The sentences of a study's assessment. Each follows from the facts beside it."""
+"""The sentences of a study's assessment. Each follows from the accompanying facts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from adabkb_service.operations.naming import Names
 from adabkb_service.operations.widening import Edge
 
 MATTERS = 0.05
-"""Share of the variance above which a parameter matters."""
+"""Share of the variance above which a parameter is called important."""
 MOST_NAMED = 3
-"""Parameters, ..."""
+"""The maximum number of important parameters that are named."""
 MOST_CHOICES = 6
-"""The most choices that are listed."""
+"""The maximum number of untried choices that are listed."""
 LONG = 10
-"""Number of results without an improvement that the outlook mentions."""
+"""Number of results without an improvement from which on the outlook mentions it."""
 
 PHASES: Mapping[str | None, str] = {
     "start": "covers the space, because there were too few results to learn from",
@@ -59,16 +59,16 @@ def progress(
     front: Front | None,
     names: Names,
 ) -> str:
-    """How good the results are.
+    """Return sentences about the best results so far.
 
     Args:
-        study: which study.
-        results: that count.
-        digits: of the objective; None where none are known.
-        expected: by the model where the best result is.
-        preferred: mean and standard deviation at another point, if the model prefers it.
-        front: of several objectives.
-        names: of the study.
+        study: the study.
+        results: the number of results that count.
+        digits: the number format of the objective; None without results.
+        expected: the model's prediction at the best result.
+        preferred: mean and standard deviation at another point, if the model prefers that point.
+        front: the Pareto front; None with a single objective.
+        names: the labels and units of the study.
     """
     if not results:
         return _without_results(study)
@@ -129,7 +129,7 @@ def _of_best(
 
 
 def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
-    """Why the point of a trial was chosen, and what became of it."""
+    """Return why the point of a trial was chosen, and the trial's outcome."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
     if trial.phase != "sample" and trial.expected is not None and (told := _expected(trial.expected, digits, names)):
@@ -162,7 +162,7 @@ def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Names) 
 def findings(
     importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Names
 ) -> str:
-    """Which parameters matter to each objective, and which choices were never tried; empty if neither is known."""
+    """Return which parameters matter to each objective, and which choices are untried; empty if neither is known."""
     found = [_matter(name, rows, names) for name, rows in importances.items()]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
@@ -176,12 +176,12 @@ def _choices(name: str, left: Sequence[Any], names: Names) -> str:
 
 
 def matters(each: ParameterImportance) -> bool:
-    """Whether a parameter matters, beyond the error of its index."""
+    """Return whether a parameter matters even if its index is overestimated by its standard error."""
     return each.total - 2.0 * each.total_error > MATTERS
 
 
 def hardly_matters(each: ParameterImportance) -> bool:
-    """Whether a parameter makes next to no difference, whatever the error of its index."""
+    """Return whether a parameter hardly matters even if its index is underestimated by its standard error."""
     return each.total + 2.0 * each.total_error < MATTERS
 
 
@@ -203,13 +203,13 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
 
 
 def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
-    """The gain that is left, compared with the noise of a result.
+    """Return the expected remaining gain, compared with the noise of a result.
 
     Args:
         found: the facts.
-        results: that count.
-        growth: what ``growth`` says of several objectives.
-        unit: of the objective.
+        results: the number of results that count.
+        growth: the output of ``growth`` for several objectives.
+        unit: the unit of the objective.
     """
     told = [growth or _left(found, results, unit)]
     if found.gap is not None and found.noise is not None and found.gap < found.noise:
@@ -234,8 +234,8 @@ def _left(found: Outlook, results: int, unit: str | None) -> str:
 
 
 def growth(front: Front, latest: int) -> str:
-    """How the last results, up to the one with the number ``latest``, have changed the front of several objectives;
-    empty if there are few."""
+    """Return how the latest results, up to number ``latest``, changed the Pareto front; empty if there are few
+    results."""
     before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
     if front.hypervolume is None or not before:
         return ""
@@ -260,7 +260,7 @@ def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
 
 
 def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
-    """That a result weighs less."""
+    """State that the model gives a result less weight."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
         f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
@@ -269,7 +269,7 @@ def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
 
 
 def poor_predictions(found: Validation, digits: Digits, metric: str, names: Names) -> str:
-    """Warn that the model hardly predicts the results."""
+    """Warn that the model predicts hardly better than the median."""
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (

@@ -1,4 +1,4 @@
-"""The audit log: what is written into it, and reading it."""
+"""Write and read the audit log."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DAYS = 400
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:
-    """Write down an act, in the transaction that performs it."""
+    """Add an entry to the audit log, in the transaction of the action that it records."""
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])
 
 
 def page(service: Service, before: int, limit: int) -> list[AuditEntry]:
-    """Entries, newest first, before a number, unless it is 0."""
+    """Return entries, newest first. If ``before`` is not 0, only entries with smaller numbers."""
     with service.database.reading() as connection:
         found = audit.page(connection, before, limit)
     return [AuditEntry(number=number, **as_values(row)) for number, row in found]

@@ -1,4 +1,4 @@
-"""Whether the clock of a server is right, as far as the database shows."""
+"""Compare the server's clock with the database's timestamps and clock."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 def warn_of_clock(service: Service) -> None:
-    """Warn in the log if the clock shows an earlier time than the newest change of a study, or if it differs from the
-    clock of this machine."""
+    """Log a warning if the clock is behind the latest change of any study, or if it differs from this machine's
+    clock."""
     now = service.clock()
     with service.database.reading() as connection:
         newest = studies.newest_change(connection)
@@ -28,10 +28,10 @@ def warn_of_clock(service: Service) -> None:
 
 
 def follow(clock: SteadyClock) -> None:
-    """Let a server's clock follow that of the database, and warn in the log if the two differ.
+    """Adjust a server's clock to that of the database, and log a warning if the two differ.
 
     Raises:
-        Busy, Unavailable: the database does not answer; the clock goes on as before.
+        Busy, Unavailable: the database does not answer; the clock is not adjusted.
     """
     ahead = clock.follow()
     if abs(ahead) > TOLERANCE:

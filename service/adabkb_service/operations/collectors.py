@@ -17,7 +17,7 @@ from adabkb_service.study.scheduler import Scheduler
 
 
 class Running(Protocol):
-    """The parts of a running service that are measured."""
+    """The parts of a running service that the collectors measure."""
 
     database: Database
     inference: Inference
@@ -28,7 +28,7 @@ class Running(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """Requests to studies without an outcome yet."""
+        """The number of requests to studies that have no outcome yet."""
 
 
 class ServiceCollector(Collector):
@@ -42,9 +42,9 @@ class ServiceCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client calls it."""
+        """Yield the metrics (called by prometheus_client)."""
         running, load = self._running, self._running.inference.load
-        yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
+        yield _gauge("requests_waiting", "Requests to studies that have no answer yet.", running.unfinished)
         yield _gauge(
             "suggestions_waiting",
             "Requests waiting for a trial under Prefer: wait=.",
@@ -53,16 +53,16 @@ class ServiceCollector(Collector):
         yield _gauge("studies_in_line", "Studies waiting for a thread.", running.scheduler.queue_length)
         yield _gauge("database_connections", "Database connections in use.", running.database.connections)
         yield _gauge("writers_waiting", "Writes waiting for other writes (SQLite).", running.database.waiting_writers)
-        yield _gauge("model_messages_waiting", "Messages to models without a reply.", load.waiting)
+        yield _gauge("model_messages_waiting", "Messages to models that have no reply yet.", load.waiting)
         yield _gauge("model_cache_bytes", "Total memory of the models in all model processes.", load.cache_bytes)
         yield _gauge(
             "servers",
-            "Live servers on the PostgreSQL database that forward requests to each other; 0 without contact to them.",
+            "Live servers on the PostgreSQL database, including this one; 0 if it has lost contact with the others.",
             running.servers(),
         )
         yield _gauge(
             "model_workers",
-            "Live model workers (adabkb work) on the PostgreSQL database; 0 without contact to them.",
+            "Live model workers (adabkb work) on the PostgreSQL database; 0 without contact with them.",
             running.model_workers(),
         )
         yield from _processes(load.pids)
@@ -73,7 +73,7 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def _processes(pids: list[int]) -> Iterator[Metric]:
-    """The process metrics of prometheus_client, for each model process."""
+    """Yield prometheus_client's process metrics for each model process."""
     families: dict[str, Metric] = {}
     for number, pid in enumerate(pids):
         for one in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():

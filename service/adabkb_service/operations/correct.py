@@ -1,4 +1,4 @@
-"""PATCH and DELETE of an observation: a correction is an event, and the model is rebuilt."""
+"""PATCH and DELETE of an observation. A correction is an event, after which the model is rebuilt."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from adabkb_service.study.transitions import CORRECTABLE
 def correct(
     study_id: str, seq: int, changes: dict[str, Any], reason: str | None = None, key: Key | None = None
 ) -> Request[Corrected]:
-    """Change what an observation says, or whether it counts.
+    """Change the values of an observation, or exclude or include it.
 
     Args:
-        study_id: which study.
-        seq: which observation.
-        changes: new ``value``, ``std_error``, ``excluded``, and ``metrics`` and ``std_errors`` of some metrics.
-        reason: why, for the log.
-        key: of the request.
+        study_id: the study's id.
+        seq: the observation's number.
+        changes: new ``value``, ``std_error``, ``excluded``, and partial ``metrics`` and ``std_errors``.
+        reason: the reason for the log.
+        key: the idempotency key of the request.
 
     Raises:
-        StudyNotFound, ObservationNotFound: there is no such thing.
-        Invalid: the study has no such metrics, or a number is beyond its natural bounds.
+        StudyNotFound, ObservationNotFound: the study or the observation does not exist.
+        Invalid: the study does not have such a metric, or a number is beyond its natural bounds.
     """
     return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=True)
 
@@ -59,7 +59,7 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
 
 
 def _absent(metrics: tuple[Metric, ...]) -> tuple[str, ...]:
-    """Fields that results of a study with these metrics do not have."""
+    """Return the fields that results of a study with these metrics do not have."""
     if not metrics:
         return OF_METRICS
     return ("value", "std_error") if any(metric.goal for metric in metrics) else ()

@@ -1,4 +1,4 @@
-"""The definition of a study in words: its parameters and its rules."""
+"""The definition of a study in words: its parameters and rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS: Mapping[str, str] = {
     "fixed": "fixed",
 }
 MOST_NAMED = 10
-"""Descriptors whose names are shown."""
+"""The maximum number of descriptors that are named."""
 COSTS: Mapping[str, str] = {
     "told": "given with each result",
     "measured": "the seconds of an attempt, unless given",
@@ -43,7 +43,7 @@ COSTS: Mapping[str, str] = {
 
 
 def values(parameter: Parameter) -> str:
-    """The values that a parameter may have, and whether it is chosen."""
+    """Return the possible values of a parameter, and whether it is a context parameter."""
     if isinstance(parameter, FixedParameter):
         return shown(parameter.value)
     return _values(parameter) + ("; known, not chosen" if parameter.context else "")
@@ -73,30 +73,30 @@ def _values(parameter: Parameter) -> str:
 
 
 def _described(parameter: CategoricalParameter) -> str:
-    """The descriptors of a parameter's choices; empty without descriptors."""
+    """Return the descriptors of a parameter's choices; empty without descriptors."""
     return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
 
 
 def heads(parameter: CatalogueParameter) -> str:
-    """The line of heads of a catalogue's table; the first one is that of the names, and may be any."""
+    """Return the header line of a catalogue's table. Its first column, the names of the rows, may have any title."""
     text = StringIO()
     csv.writer(text, lineterminator="").writerow([parameter.name, *(parameter.columns or ())])
     return text.getvalue()
 
 
 def _named(columns: Sequence[str]) -> str:
-    """The first of some columns, and how many there are beside these."""
+    """Return the first of some column names, and the number of the others."""
     more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     return f"{', '.join(map(_quoted, columns[:MOST_NAMED]))}{more}"
 
 
 def _quoted(choice: object) -> str:
-    """As the form for a new study shows it: texts in quotation marks, as they may contain commas."""
+    """Return a choice as the form for a new study shows it. Texts are quoted, since they may contain commas."""
     return f"“{choice}”" if isinstance(choice, str) else shown(choice)
 
 
 def belief(known: Belief | None) -> str:
-    """Where a parameter was thought to be best; empty if nobody said so."""
+    """Return the user's prior belief where the best value of a parameter lies; empty without one."""
     if known is None:
         return ""
     if known.weights is not MISSING:
@@ -106,7 +106,7 @@ def belief(known: Belief | None) -> str:
 
 
 def rules(study: Study) -> Iterator[tuple[str, str]]:
-    """The goal and the rules of a study, each with its name."""
+    """Yield the goal and the rules of a study, each with its label."""
     yield "Goal", _goal(study)
     for mixture in study.mixtures:
         yield "Mixture", _mixture(mixture)
@@ -158,7 +158,7 @@ def _budget(study: Study) -> str:
 
 
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
-    """The rules that end the study before its budget is used up."""
+    """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
         yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
     if study.stop and study.stop.no_gain_for is not MISSING:

@@ -1,10 +1,11 @@
-"""Delivers messages to webhooks.
+"""Deliver messages to webhooks.
 
-The log of a study is the queue: a webhook has the number of the last event that it has seen, in the database, and moves
-on once its message was answered with a status from 200 to 299. So a server that stops loses no message. A message whose
-answer was lost is sent again: the receiver tells it by ``Webhook-Id``.
+The log of a study is the queue. The database stores, for each webhook, the number of the last event that was
+handled. It advances when a message is answered with a status from 200 to 299, so a server that stops loses no
+message. If an answer is lost, the message is sent again, and the receiver recognizes it by ``Webhook-Id``.
 
-Any number of servers deliver at once: a server puts off a webhook before it sends, so that no other one does.
+Any number of servers deliver at once. Before a server sends, it postpones the webhook in the database, so that no
+other server sends at the same time.
 """
 
 from __future__ import annotations
@@ -34,43 +35,43 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 8
 """The largest number of webhooks to which a server sends at the same time."""
 HELD_SECONDS = 60.0
-"""For which a webhook is put off beyond the time that a message may take, while a server sends to it."""
+"""Seconds, beyond the time limit of a message, for which a webhook is postponed while a server sends to it."""
 MOST_MESSAGES = 20
-"""The most messages to one webhook before others have their turn."""
+"""The maximum number of messages to one webhook before others have their turn."""
 LOOKED_AT = 100
-"""Events that are read at a time."""
+"""Number of events that are read at a time."""
 MOST_PAUSE = 3600.0
-"""Seconds between two attempts, at most. The first pause doubles with each attempt; a random part of up to a quarter
-is added, so that messages that failed together are not sent together."""
+"""The maximum pause between two attempts, in seconds. The first pause doubles with each attempt, plus up to a quarter
+at random, so that messages that failed together are not sent together."""
 LONGEST = 200
-"""The most characters of an error message that are stored."""
+"""The maximum length of a stored error message, in characters."""
 
 
 class Delivery:
-    """The sender of a server."""
+    """Sends messages to the webhooks of a server."""
 
     def __init__(
         self, service: Service, networks: Sequence[Network], *, seconds: float, pause: float, hours: float
     ) -> None:
-        """Of a service.
+        """Create the sender; it starts no thread and sends nothing before ``round``.
 
         Args:
             service: the running service.
-            networks: inside the server's own network that messages may be sent to.
-            seconds: that a message may take.
-            pause: seconds before the first repetition.
-            hours: of nothing but failures after which a webhook turns itself off.
+            networks: private networks to which messages may be sent.
+            seconds: the time limit of a message.
+            pause: seconds before the second attempt.
+            hours: hours of failures without a success after which a webhook is turned off.
         """
         self._service, self._networks = service, networks
         self._seconds, self._pause, self._span = seconds, pause, timedelta(hours=hours)
         self._senders = ThreadPoolExecutor(AT_ONCE, "webhooks")
         self._under_way: dict[tuple[str, str], list[socket.socket]] = {}
-        """By webhook: its connections."""
+        """The open connections of each webhook."""
         self._guard = threading.Lock()
         self._stopping = threading.Event()
 
     def round(self) -> None:
-        """Begin to send to all webhooks that are due, as far as there is room.
+        """Start sending to the webhooks that are due, to at most ``AT_ONCE`` of them.
 
         Raises:
             AdaBKBError: the database does not answer.
@@ -89,7 +90,7 @@ class Delivery:
             self._senders.submit(self._serve, row)
 
     def close(self) -> None:
-        """Send nothing more. What is under way is broken off; the next server sends it."""
+        """Stop sending. An interrupted message is sent again by another server, or by this one after a restart."""
         self._stopping.set()
         with self._guard:
             for opened in self._under_way.values():
@@ -100,9 +101,9 @@ class Delivery:
         try:
             self._send_all(row)
         except AdaBKBError as error:
-            logger.warning("study %s: webhook %s is tried again later: %s", row.study_id, row.id, error)
+            logger.warning("study %s: webhook %s will be retried later: %s", row.study_id, row.id, error)
         except Exception:
-            logger.exception("study %s: webhook %s is tried again later", row.study_id, row.id)
+            logger.exception("study %s: webhook %s will be retried later", row.study_id, row.id)
         finally:
             with self._guard:
                 del self._under_way[row.study_id, row.id]
@@ -138,7 +139,8 @@ class Delivery:
             row = changed
 
     def _hold(self, row: WebhookRow) -> WebhookRow | None:
-        """Put a webhook off while a message is sent; None if another server does so, or if it was deleted."""
+        """Postpone a webhook while a message is sent; return None if another server has done so, or if it was
+        deleted."""
         until = self._service.clock() + timedelta(seconds=self._seconds + HELD_SECONDS)
         return self._changed(row, due_at=until)
 
@@ -148,7 +150,7 @@ class Delivery:
         return replace(row, **values) if is_changed else None  # type: ignore[arg-type]
 
     def _sent(self, row: WebhookRow, message: Message) -> str | None:
-        """Send a message; why it was not delivered, None if it was."""
+        """Send a message; return None if it was delivered, else the reason."""
         body, seconds = message.model_dump_json().encode(), int(time.time())
         headers = {
             "Content-Type": "application/json",
@@ -175,8 +177,8 @@ class Delivery:
 
 
 def _next(connection: Connection, row: WebhookRow) -> tuple[int, Message | None] | None:
-    """The number of the last event that a webhook has seen once its next message is delivered, and the message; None in
-    its place where there is none. None altogether if the study is gone."""
+    """Return the position to store after the next delivery, and the message to deliver, which is None if no message
+    is left. Return None if the study was deleted."""
     try:
         study = studies.get(connection, row.study_id)
     except StudyNotFound:

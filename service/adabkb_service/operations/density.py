@@ -1,4 +1,4 @@
-"""How many results of a study lie where, for a chart that has no room for a point of each."""
+"""Density of a study's results over number and value, for charts that cannot show a dot for each result."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 COLUMNS, ROWS = 120, 60
-"""Of the grid that results are counted on."""
+"""The number of columns and rows of the grid."""
 FAR = 0.005
-"""Share of the results at each end that the grid leaves out, so that a few far ones do not flatten it; they are drawn
-as points."""
+"""Share of the results at each end of the values that the grid omits, so that a few extreme values do not compress it.
+They are drawn as dots."""
 
 
 def density(found: Sequence[tuple[int, float]]) -> dict[str, Any]:
-    """Counts of results on a grid of numbers and values.
+    """Count results in the cells of a grid over their numbers and values.
 
     Args:
-        found: number and value of each result, by number; at least one.
+        found: number and value of each result, ordered by number; at least one.
 
     Returns:
-        ``low`` and ``high``, between which values are counted; ``cells``, those with results, each as first number,
-        last number, lower and upper value, and how many there are.
+        ``low`` and ``high``, the range of the values that are counted; ``cells``, the cells with results, each as first
+            number, last number, lower value, upper value and count.
     """
     seqs, values = np.array([seq for seq, _ in found]), np.array([value for _, value in found])
     low, high = (float(each) for each in np.quantile(values, [FAR, 1.0 - FAR], method="nearest"))

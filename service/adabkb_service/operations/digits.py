@@ -1,4 +1,4 @@
-"""Numbers with the digits that mean something beside the results of a study."""
+"""Format numbers with the digits that are meaningful for the results of a study."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from adabkb_service.contract.quantities import UNNAMED, Quantity, with_unit
 
 LARGEST, MOST_PLACES = 1e15, 6
-"""Size up to which, and decimals with which, a number is written without an exponent."""
+"""The size up to which, and the decimals with which, a number is written without an exponent."""
 FEWEST = 3
-"""Significant digits of a result, unless it is written with fewer."""
+"""The minimum number of significant digits of a result, unless it was given with fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The digits of results: their range, the most decimals among them, and their unit."""
+    """The number format of results: their range, the maximum number of decimals among them, and their unit."""
 
     low: float
     high: float
@@ -23,16 +23,16 @@ class Digits:
     quantity: Quantity = UNNAMED
 
     def result(self, value: float) -> str:
-        """A result: to a thousandth of the range of all results, and no finer than they are written."""
+        """Format a result to a thousandth of the range of all results, with no more decimals than the results have."""
         if self.quantity.digits is not None:
             return self._in_unit(_written(value, self.quantity.digits))
-        extent = self.high / 2.0 - self.low / 2.0  # half of it: the whole may exceed the largest float
+        extent = self.high / 2.0 - self.low / 2.0  # half of the range, since the whole may overflow
         places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
         return self._in_unit(_written(value, min(self.decimals, max(places, _places(value, FEWEST)))))
 
     def estimate(self, mean: float, std: float) -> str:
-        """A prediction, with two digits of its standard deviation and at most one decimal more than the results.
-        It is clipped to the natural bounds."""
+        """Format a prediction, with two digits of its standard deviation and at most one decimal more than the results.
+        Predictions are clipped to the natural bounds."""
         mean = self.quantity.within(mean)
         if not std > 0.0:
             return self.result(mean)
@@ -40,11 +40,11 @@ class Digits:
         return self._in_unit(f"{_written(mean, places)} ± {_written(std, places)}")
 
     def difference(self, value: float) -> str:
-        """A difference or a deviation, with two digits."""
+        """Format a difference or a deviation with two significant digits."""
         return self._in_unit(difference(value))
 
     def shows(self, std: float) -> bool:
-        """Whether a standard deviation is more than 0 with these digits."""
+        """Return whether a standard deviation is more than 0 with these digits."""
         return std >= 0.5 * 10.0 ** -min(self._finest, 300)
 
     @property
@@ -56,16 +56,16 @@ class Digits:
 
 
 def difference(value: float) -> str:
-    """A difference or a deviation, with two digits."""
+    """Format a difference or a deviation with two significant digits."""
     return _written(value, _places(value, 2)) if value else "0"
 
 
 def _places(value: float, digits: int) -> int:
-    """The number of decimals that gives a number ``digits`` significant digits."""
+    """Return the number of decimals that gives a number ``digits`` significant digits."""
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 0
 
 
 def _written(value: float, places: int) -> str:
     if abs(value) >= LARGEST or (value and places > MOST_PLACES):
         return f"{value:.{FEWEST}g}"
-    return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 is 0.0
+    return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 becomes 0.0

@@ -1,4 +1,4 @@
-"""``adabkb data doctor``: whether a database is what its logs say, and consistent in itself."""
+"""``adabkb data doctor``: check that a database is consistent, and agrees with the logs of its studies."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Finding:
     """A problem found in the database."""
 
     study: str | None
-    """None for a finding about the whole database."""
+    """None if the finding concerns the whole database."""
     what: str
     remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is to look at."""
+    """The amount of data to examine."""
 
     studies: int
     events: int
@@ -48,10 +48,10 @@ RESTORE = "restore a backup, or export the study and look into it; its log is wh
 
 
 def examine(database: Database, study_id: str | None = None) -> Iterator[Finding]:
-    """All findings, of one study or of the whole database; each study in a separate snapshot.
+    """Yield all findings of one study or of the whole database. Each study is read in its own snapshot.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     if study_id is not None:
         with database.reading() as connection:
@@ -69,14 +69,14 @@ def examine(database: Database, study_id: str | None = None) -> Iterator[Finding
 
 
 def measure(database: Database, study_id: str | None = None) -> Extent:
-    """The number of studies and of events, of one study or of the whole database."""
+    """Count the studies and events of one study or of the whole database."""
     with database.reading() as connection:
         number = len(studies.ids(connection)) if study_id is None else 1
         return Extent(number, events.count(connection, study_id))
 
 
 def _file(connection: Connection) -> Iterator[Finding]:
-    """SQLite's own checks; PostgreSQL has ``pg_amcheck`` for what is below the tables."""
+    """Yield the findings of SQLite's own checks. For PostgreSQL, use ``pg_amcheck``."""
     for (message,) in connection.execute(text("PRAGMA integrity_check")):
         if message != "ok":
             yield Finding(None, f"SQLite finds the file damaged: {message}", "restore a backup")
@@ -85,7 +85,7 @@ def _file(connection: Connection) -> Iterator[Finding]:
 
 
 def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
-    """All findings of one study, whose row this is."""
+    """Yield all findings of one study, given its row."""
     log = events.page(connection, study.id, 0)
     try:
         logged = replayed(study.id, log)
@@ -128,11 +128,11 @@ TOLD = (
     ),
     *CHANGEABLE,
 )
-"""Columns of a study that its log tells."""
+"""Columns of a study that follow from its log."""
 
 
 def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
-    """The study's own row: what is counted there, and what it was last changed to."""
+    """Yield the differences of the study's row from its log: counts, settings and state."""
     for name in TOLD:
         found, expected = getattr(study, name), getattr(logged.study, name)
         if found != expected:
@@ -152,7 +152,7 @@ def _trials(study: StudyRow, told: ReplayState, their_trials: list[TrialRow]) ->
 
 
 def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
-    """Rows against the log."""
+    """Yield the differences between stored rows and the log."""
     for number in sorted(told.keys() | found.keys()):
         if number not in found:
             yield f"{name} {number} is in the log, but has no row"
@@ -166,8 +166,8 @@ def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -
 
 
 def _points(told: ReplayState) -> Iterator[str]:
-    """Every point is one of the space as it was then, in the form that is stored; a result may be of a trial from
-    before an edit."""
+    """Yield the points that are not in the space that was valid at the time, in the stored form. A result may belong to
+    a trial from before an edit of the space."""
     spaces: dict[int, Space] = {}
     for name, found in (("trial", told.trials), ("observation", told.observations)):
         for number, row in found.items():
@@ -186,7 +186,7 @@ def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
 
 
 def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
-    """Whether a result is at the point of its trial."""
+    """Return whether a result is at the point of its trial."""
     return (
         isinstance(row, ObservationRow)
         and row.trial is not None
@@ -195,7 +195,7 @@ def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield why cells (key -> status, in order of creation) are not a tree: the key of a cell, and a sentence."""
+    """Yield why cells (key -> status, in order of creation) do not form a tree, as the key of a cell and a sentence."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
     children: dict[str, list[str]] = {}
@@ -213,27 +213,28 @@ def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _are_parts(names: list[str]) -> bool:
-    """0, 1, 2, ..., or with an axis before them, all the same one: 3-0, 3-1, 3-2, ..."""
+    """Return whether the last parts of keys number the children of a cut: 0, 1, 2, ..., or, with an axis, 3-0, 3-1,
+    ..."""
     axis, _, _ = names[0].rpartition("-")
     before = f"{axis}-" if axis else ""
     return (axis.isdecimal() or not axis) and sorted(names) == sorted(f"{before}{part}" for part in range(len(names)))
 
 
 def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], results: int) -> Iterator[str]:
-    """The cells are a tree, and the dictionary is of points that there are.
+    """Check that the cells form a tree, and that the points of the dictionary exist.
 
     Args:
-        connection: to the database.
-        study: the row.
-        decided: trials whose decision the stored model includes.
-        results: how many there are.
+        connection: the connection to the database.
+        study: the study's row.
+        decided: the trials whose decision the stored model includes.
+        results: the number of results.
     """
     if study.model_seq > study.study_seq:
         yield f"the model is at event {study.model_seq}, beyond the log's end at {study.study_seq}"
     cells = rows.read_cells(connection, study.id)
     for _, what in broken_tree(cells):
         yield what
-    for trial in decided if study.engine_revision == ENGINE_REVISION else ():  # others cut other cells
+    for trial in decided if study.engine_revision == ENGINE_REVISION else ():  # other revisions create other cells
         if trial.cell is not None and trial.cell not in cells:
             yield f"trial {trial.number} belongs to cell {trial.cell}, which does not exist"
     if study.model_seq <= 1 and cells != NEW_TREE:

@@ -1,8 +1,8 @@
-"""PATCH /v1/studies/{id} with ``parameters``: the space of a running study is edited.
+"""PATCH /v1/studies/{id} with ``parameters``: edit the space of a running study.
 
-An edit is an event that holds the whole space that applies from then on, with a version. What was stored before stays
-as it was; the space says which of it are points of it still (``engine/edited.py``). Those count, and the model is
-rebuilt from them. The others stay on record: they are neither the best result nor in the model.
+An edit is an event that holds the whole new space and its version. Stored trials and results do not change. The
+space determines which of them it still contains (``engine/edited.py``): those count, and the model is rebuilt from
+them. The others are kept, but are neither in the model nor the best result.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def edit(
     defaults: Fields | None,
     catalogues: Mapping[str, Fields] | None = None,
 ) -> None:
-    """Edit the space of a study, if that changes anything.
+    """Edit the space of a study, if the request changes it.
 
     Args:
-        draft: of the study.
-        given: parameters to replace or to add, in the form that is stored; None for none.
-        defaults: values of some of them in the trials so far.
-        catalogues: by parameter, what changes in the table of a catalogue.
+        draft: the draft of the study.
+        given: parameters to replace or add, in the stored form; None for none.
+        defaults: values of added parameters in the existing trials.
+        catalogues: changes of a catalogue's table, by parameter.
 
     Raises:
-        Invalid: there is no such space or row, a default is missing or no value of its parameter, or the study's
-            algorithm or early stopping do not go with edits.
+        Invalid: the space or a row is invalid, a default is missing or not a value of its parameter, or the study's
+            algorithm or early stopping does not allow edits.
     """
     definition = definition_of(draft.study.definition)
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
@@ -90,10 +90,10 @@ def edit(
 
 
 def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Fields]) -> dict[str, Fields]:
-    """Those changes of catalogues that change anything.
+    """Return the changes of catalogues that have an effect.
 
     Raises:
-        Invalid: a parameter is no catalogue, or its table does not have these rows.
+        Invalid: a parameter is not a catalogue, or its table does not have these rows.
     """
     found: dict[str, Fields] = {}
     faults = [
@@ -122,12 +122,12 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
 
 
 def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
-    """Parameters as the model sees them."""
+    """Return the parameters with only the fields that the model uses."""
     return {name: without_words(each) for name, each in parameters.items()}
 
 
 def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
-    """Change names and units that people read, if nothing else of the parameters changes: the space stays the same."""
+    """Change labels and units, if nothing else of the parameters changes. The space and its version stay the same."""
     changed = [name for name, each in new.items() if not _is_same(each, before[name])]
     words = {name: {word: new[name][word] for word in WORDS if word in new[name]} for name in changed}
     if words:
@@ -135,7 +135,7 @@ def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether both are the same in JSON: True == 1 in Python, but not there."""
+    """Return whether two values are the same in JSON (in Python, True == 1)."""
     return json.dumps(one) == json.dumps(other)
 
 
@@ -155,10 +155,10 @@ def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fiel
 
 
 def check_editable(definition: StoredDefinition) -> None:
-    """Check that the space of a study can be edited at all.
+    """Check that the space of a study may be edited.
 
     Raises:
-        Invalid: it cannot.
+        Invalid: it may not.
     """
     rule, detail = definition.early_stopping, None
     if not definition.algorithm.takes_every_space:
@@ -172,12 +172,12 @@ def check_editable(definition: StoredDefinition) -> None:
 
 
 def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of parameters that are added and do not vary."""
+    """Return the values of added parameters that do not vary."""
     return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
 
 
 def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any]) -> StoredDefinition:
-    """The definition with the edited space, if there is such a study."""
+    """Return the definition with the edited space, if it is valid."""
     try:
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
@@ -189,7 +189,7 @@ def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, 
 
 
 def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) -> Iterator[FieldError]:
-    """The errors of the space as a whole, at the parameters of the request."""
+    """Yield the errors of the space as a whole, each at a parameter of the request."""
     for fault in error.errors(include_url=False, include_input=False):
         field, *path = fault["loc"]
         words, place = sentence(fault), ""
@@ -207,12 +207,12 @@ def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) 
 
 
 def _does_not_go(field: str, fault: str, code: str = "constraint") -> FieldError:
-    """An edited space that a field of the study does not go with."""
+    """Return the error that a field of the study does not allow the edited space."""
     return FieldError("/parameters", f"cannot be combined with the study's {field}, which {fault}", code)
 
 
 def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:
-    """The defaults in the types of their parameters."""
+    """Return the defaults, converted to the types of their parameters."""
     faults, found = [], {}
     for each in definition.space().parameters:
         if each.name in defaults and (problem := each.problem(defaults[each.name])):

@@ -1,7 +1,7 @@
-"""GET /v1/studies/{id}/export: everything a study holds, as of one moment.
+"""GET /v1/studies/{id}/export: all data of a study, as of one moment.
 
-It is read in one transaction into a file of its own, and sent from there: however slow the reader is, it holds no
-transaction open, and the size of a study does not matter. ``importing`` reads the JSON lines back.
+One transaction writes the export into a temporary file, from which it is sent. A slow reader therefore keeps no
+transaction open, and memory does not limit the size. ``importing`` reads the JSON lines back.
 """
 
 from __future__ import annotations
@@ -39,47 +39,47 @@ Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
 def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
-    """The study, its trials, observations, reports and events, its model's rows and its idempotency keys: one JSON
-    object a line, told apart by ``type``.
+    """Yield the study, its trials, observations, reports, events, model rows and idempotency keys, one JSON object per
+    line with its kind as ``type``.
 
     Args:
-        service: has the study.
-        study_id: of the study.
-        with_keys: whether idempotency keys and the answers under them are included. They are for who may repeat the
-            requests, not for who may only read.
+        service: the running service.
+        study_id: the study's id.
+        with_keys: whether to include idempotency keys and the stored answers. Only users who may send these requests
+            may see them, not users who may only read.
 
     Raises:
-        StudyNotFound: there is none; before the first line.
+        StudyNotFound: the study does not exist; raised before the first line.
     """
-    with suppress(Unavailable):  # of the model, or of a database that takes no writes: the rows that there are will do
+    with suppress(Unavailable):  # of the model, or of a read-only database: then the stored rows are exported
         service.ask(study_id, "stored")
         service.do(replace(manage.get(study_id), stores_model_stats=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 
 def csv_curves(service: Service, study_id: str) -> Iterator[str]:
-    """The intermediate values of trials as CSV, one report per line, by trial, attempt and step.
+    """Yield the intermediate values of trials as CSV, one report per line, ordered by trial, attempt and step.
 
     Raises:
-        StudyNotFound: there is none; before the first line.
+        StudyNotFound: the study does not exist; raised before the first line.
     """
     return _snapshot(service, study_id, _write_curves)
 
 
 def csv_rows(service: Service, study_id: str) -> Iterator[str]:
-    """The trials and the results, one a line, as ``table`` writes them.
+    """Yield the trials and the results as CSV, in the format of ``table``.
 
     Raises:
-        StudyNotFound: there is none; before the first line.
+        StudyNotFound: the study does not exist; raised before the first line.
     """
     return _snapshot(service, study_id, table.write)
 
 
 def excel(service: Service, study_id: str) -> Iterator[bytes]:
-    """The same rows as an Excel file, as ``sheet`` writes it.
+    """Yield the same rows as an Excel file, in the format of ``sheet``.
 
     Raises:
-        StudyNotFound: there is none; before the first bytes.
+        StudyNotFound: the study does not exist; raised before the first bytes.
     """
     spool = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - _pieces closes it
     try:
@@ -110,13 +110,13 @@ def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
 
 
 def sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
-    """What was written into a file, which is closed then."""
+    """Yield the content of a temporary file, and close it."""
     with spool:
         yield from spool
 
 
 def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_keys: bool = True) -> None:
-    """Write the lines of a study into a file, as ``json_lines`` gives them."""
+    """Write the export of a study into a file, in the format of ``json_lines``."""
 
     def line(kind: str, /, **fields: Any) -> None:
         file.write(json.dumps({"type": kind, **fields}, ensure_ascii=False) + "\n")
@@ -151,12 +151,12 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
 
 
 def event_line(event: EventRow) -> str:
-    """The line of an event. The hash of a log, in a report, is that of these lines."""
+    """Return the line of an event. The digest of a log in a report is the hash of these lines."""
     return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
 
 
 def all_events(connection: Connection, study: StudyRow) -> Iterator[EventRow]:
-    """The whole log of a study, in order."""
+    """Yield the whole log of a study, in order."""
     return _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq")
 
 
@@ -185,7 +185,7 @@ def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:
 
 
 def _all(page: Callable[[int], list[Row]], key: str) -> Iterator[Row]:
-    """The rows of all pages."""
+    """Yield the rows of all pages."""
     last = 0
     while found := page(last):
         yield from found

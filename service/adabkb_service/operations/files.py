@@ -1,6 +1,6 @@
-"""/v1/studies/{id}/trials/{n}/files: what people attach to trials, such as photographs and spectra.
+"""/v1/studies/{id}/trials/{n}/files: files that users attach to trials, such as photographs and spectra.
 
-Files are beside the log: no suggestion depends on them. They are in exports and in the trash.
+Files are not in the log, and suggestions do not depend on them. Exports and the trash include them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.storage.rows import as_values
 from adabkb_service.study.contention import repeating
 
 MOST = 100
-"""Files of a trial."""
+"""The maximum number of files per trial."""
 LONGEST_NAME = 200
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,40}/[a-z0-9][a-z0-9!#$&^_.+-]{0,50}")
 UNKNOWN = "application/octet-stream"
@@ -33,17 +33,17 @@ IMAGES = {
     "image/gif": re.compile(rb"GIF8[79]a"),
     "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
-"""Images that a page may show, by what their content begins with. SVG is none of them: it can hold scripts."""
+"""Images that a page may show, recognized by their first bytes. SVG is excluded, since it can contain scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large files may be, in bytes."""
+    """Size limits of files, in bytes."""
 
     file: int
-    """One of them."""
+    """The limit for one file."""
     study: int
-    """All of a study."""
+    """The limit for all files of a study."""
 
 
 def add(
@@ -56,15 +56,15 @@ def add(
     media_type: str,
     content: bytes,
 ) -> tuple[File, bool]:
-    """Attach a file to a trial, whatever state that is in.
+    """Attach a file to a trial in any state.
 
     Returns:
-        The file, and whether it is new: the same content under the same name is attached once.
+        The file, and whether it is new. The same content under the same name is stored only once.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: the name is none, or the file is empty, too large, or one too many.
-        QuotaExceeded: the user has stored as much as the token allows.
+        Invalid: the name is invalid, or the file is empty, too large, or exceeds the limit of files per trial.
+        QuotaExceeded: the user's storage quota is used up.
     """
     _check(name, content, limits)
     kind = media_type.partition(";")[0].strip().lower()
@@ -82,7 +82,7 @@ def add(
             last, size = files.total(connection, study_id)
             _check_room(len(there), size + len(content), limits)
             check_more_bytes(connection, caller.user, caller.quotas, len(content))
-            if not studies.commit_if_unchanged(connection, study):  # so that nobody deletes the study without the file
+            if not studies.commit_if_unchanged(connection, study):  # so that a study cannot be deleted meanwhile
                 raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
             now = service.clock()
             row = FileRow(study_id, last + 1, trial, name, kind, len(content), digest, caller.user, now)
@@ -93,7 +93,7 @@ def add(
 
 
 def page(service: Service, study_id: str, trial: int, after: int, limit: int) -> list[File]:
-    """The files of a trial by number, after one number.
+    """Return a page of a trial's files, ordered by number, after a given number.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -105,10 +105,10 @@ def page(service: Service, study_id: str, trial: int, after: int, limit: int) ->
 
 
 def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File, bytes]:
-    """A file with its content.
+    """Return a file with its content.
 
     Raises:
-        StudyNotFound, FileNotFound: there is no such thing.
+        StudyNotFound, FileNotFound: the study or the file does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -120,7 +120,7 @@ def remove(service: Service, study_id: str, trial: int, number: int) -> None:
     """Delete a file permanently.
 
     Raises:
-        StudyNotFound, FileNotFound: there is no such thing.
+        StudyNotFound, FileNotFound: the study or the file does not exist.
     """
     with service.database.writing() as connection:
         studies.get(connection, study_id)
@@ -129,7 +129,8 @@ def remove(service: Service, study_id: str, trial: int, number: int) -> None:
 
 
 def image_type(content: bytes) -> str | None:
-    """The type of an image that a page may show, by its content, whatever was said of it; None for any other file."""
+    """Return the image type if the content is an image that a page may show, else None. The file's name does not
+    matter."""
     return next((kind for kind, beginning in IMAGES.items() if beginning.match(content)), None)
 
 

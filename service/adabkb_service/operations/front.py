@@ -17,17 +17,17 @@ WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; lea
 
 
 def front(service: Service, study_id: str, feasible: float | None = None) -> answers.Front:
-    """The results that no other one dominates, and the evaluated points of which the model says so.
+    """Return the results that no other result dominates, and the evaluated points whose predictions are not dominated.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        feasible: probability with which the points of the model are to keep the outcome constraints; None for the
+        feasible: minimum probability with which the points of the model satisfy the outcome constraints; None for the
             default.
 
     Raises:
-        StudyNotFound: there is no such study.
-        Invalid: it has one objective, or a probability is given and there are no outcome constraints.
+        StudyNotFound: the study does not exist.
+        Invalid: the study has one objective, or a probability is given without outcome constraints.
         Unavailable: the model has failed.
     """
     with service.database.reading() as connection:
@@ -49,30 +49,30 @@ def front(service: Service, study_id: str, feasible: float | None = None) -> ans
 
 
 def check_several(definition: StudyDefinition) -> None:
-    """Refuse a study with one objective.
+    """Check that a study has several objectives.
 
     Raises:
-        Invalid: it is one.
+        Invalid: it has one.
     """
     if not definition.objectives:
         raise Invalid([FieldError("/front", ONE, "one_objective")])
 
 
 def check_constrained(definition: StudyDefinition, feasible: float | None) -> None:
-    """Refuse a probability of keeping outcome constraints where there are none.
+    """Check that a study has outcome constraints if a probability of satisfying them is given.
 
     Raises:
-        Invalid: it is given, and there are none.
+        Invalid: it has none.
     """
     if feasible is not None and not definition.outcome_constraints:
         raise Invalid([FieldError("?feasible_probability", WITHOUT_CONSTRAINTS, "no_outcome_constraints")])
 
 
 def check_metric(definition: StudyDefinition, metric: str | None) -> None:
-    """Refuse a question about a metric that the study does not have, or about no metric where there is no value.
+    """Check that a study has a metric, or that it has one objective if no metric is given.
 
     Raises:
-        Invalid: it is such a question.
+        Invalid: the metric does not exist, or must be given.
     """
     names = [each.name for each in definition.metrics_with_bounds]
     if metric is None and definition.objectives:
@@ -96,7 +96,7 @@ def _objectives(definition: StudyDefinition, reference: dict[str, float]) -> lis
 
 
 def _steps(growth: list[tuple[int, float]]) -> list[answers.Growth]:
-    """Where the hypervolume has grown."""
+    """Return the steps at which the hypervolume increased."""
     before = [0.0, *(volume for _, volume in growth)]
     return [
         answers.Growth(observation=seq, hypervolume=volume)

@@ -1,9 +1,9 @@
-"""``adabkb data import``: a study from its export, into any database; it goes on where it was.
+"""``adabkb data import``: restore a study from its export, in any database; the study continues where it was.
 
-The rows are made from the log, which is all that happened. The export's other lines add what the log does not hold:
-when leases end, what the model had made of it, and the answers kept under idempotency keys. A file may have been
-altered since it was exported, so each line is checked in full before anything is committed: what would be stored has
-to be what the log says, and it must be possible to restore the model.
+The rows are rebuilt from the log, which is the source of truth. The other lines of the export add what the log does
+not hold: the ends of leases, the rows of the model, and the answers stored under idempotency keys. Since a file may
+have been altered, each line is checked before anything is committed: it must agree with the log, and the model must
+be restorable.
 """
 
 from __future__ import annotations
@@ -47,47 +47,47 @@ class Line(NamedTuple):
     """A line of the file."""
 
     number: int
-    """Counted from 1."""
+    """Line number, from 1."""
     content: Any
-    """A model of the type in ``LINES``."""
+    """An instance of the type that ``LINES`` gives for the line's ``type``."""
 
 
 Add = Callable[[Callable[[Connection, Any], Any], Iterable[Any]], None]
-"""Lets rows be written by a function that writes any number of them."""
+"""Adds rows, given a function that writes a number of them."""
 PIECE = 1000
-"""Rows of a copy that are written at a time."""
+"""Number of rows of a copy that are written at a time."""
 Lines = dict[str, list[Line]]
-"""By ``type``."""
+"""Lines by ``type``."""
 
 
 def nothing(_: Connection, __: StudyRow) -> None:
-    """For imports with which nothing else is to be written."""
+    """Write nothing else, the default of ``import_study``."""
 
 
 def import_study(
     database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None] = nothing
 ) -> views.Study:
-    """Write a study, in short transactions. Nobody can read it before the last one.
+    """Write a study, in short transactions. It becomes readable with the last one.
 
     Args:
-        database: with this version's schema; studies of other names in it are left alone.
-        lines: of an export.
-        also: writes what is to be committed in the last transaction, or raises; nothing of the study stays then.
+        database: the database, with this version's schema; other studies in it are not changed.
+        lines: the lines of an export.
+        also: performs further writes in the last transaction; if it raises, the import is undone.
 
     Raises:
-        Contention: the study is being created, deleted or restored at this moment.
-        Invalid: a line is not what it should be (the message names it), or the log contradicts the rest.
-        StudyExists: there is one of this name.
+        Contention: another request is creating, deleting or restoring this study.
+        Invalid: a line is invalid (the message gives its number), or the log contradicts the other lines.
+        StudyExists: a study of this id exists.
     """
     try:
         return _imported(database, lines, also)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # An altered log may lead anywhere; nothing has been committed.
+        # An altered log may cause any of these errors; nothing has been committed.
         raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
 
 
 def _imported(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
-    """As ``import_study``; of an altered log it may raise anything."""
+    """Import a study like ``import_study``; an altered log may raise any error."""
     found = _parsed(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
@@ -142,7 +142,7 @@ def _write_dictionary(study_id: str, connection: Connection, rows: Sequence[int]
 
 
 def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) -> None:
-    """The key that the study was created with may have created another one here."""
+    """Write idempotency keys that are new to this database. The key of the study's creation may be in use here."""
     for kept in rows:
         if idempotency.find(connection, kept.scope, kept.key) is None:
             idempotency.add(connection, [KeyRow(study_id=study_id, **dict(kept))])
@@ -155,11 +155,11 @@ def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
-    """Write a study into a temporary database and examine it there; the time grows with its log. So no transaction
-    of the other database waits for it.
+    """Write a study into a temporary database and examine it there, so that no transaction of the real database waits.
+    The time grows with the length of the log.
 
     Raises:
-        Invalid: it is not sound.
+        Invalid: the study is inconsistent.
     """
     with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(f"sqlite:///{folder}/copy.db")) as database:
         try:
@@ -231,7 +231,7 @@ def _ordinals(found: Lines) -> list[int]:
 
 
 def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
-    """The log's, with the ends of their leases."""
+    """Return the trials of the log, with the ends of their leases from the file."""
     lines = {line.content.number: line for line in shown}
     _check_complete("trials", told.trials, lines, shown)
     made = []
@@ -244,7 +244,7 @@ def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
 
 
 def _check_results(told: ReplayState, shown: list[Line]) -> None:
-    """The results, which are made from the log, are those that the file shows."""
+    """Check that the results rebuilt from the log are those in the file."""
     lines, space = {line.content.seq: line for line in shown}, definition_of(told.study.definition).space()
     _check_complete("observations", told.observations, lines, shown)
     for seq, row in told.observations.items():
@@ -255,7 +255,7 @@ def _check_results(told: ReplayState, shown: list[Line]) -> None:
 
 
 def _check_reports(told: ReplayState, shown: list[Line]) -> None:
-    """The reports, which are made from the log, are those that the file shows."""
+    """Check that the reports rebuilt from the log are those in the file."""
     lines = {(line.content.trial, line.content.attempt, line.content.step): line for line in shown}
     _check_complete("reports", told.reports, lines, shown)
     for place, row in told.reports.items():
@@ -265,7 +265,7 @@ def _check_reports(told: ReplayState, shown: list[Line]) -> None:
 
 
 def _check_files(told: ReplayState, shown: list[Line]) -> None:
-    """The files are of trials that there are, each with a number of its own."""
+    """Check that files belong to existing trials, and that their numbers are unique."""
     numbers = set[int]()
     for at, each in shown:
         if each.trial not in told.trials:
@@ -276,13 +276,13 @@ def _check_files(told: ReplayState, shown: list[Line]) -> None:
 
 
 def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
-    """Each number of the log has exactly one line, and there are no others."""
+    """Check that each number of the log has exactly one line, and that there are no other lines."""
     if lines.keys() != set(told) or len(lines) != len(shown):
         raise _invalid(f"its {name} differ from those of its log; the file may be truncated")
 
 
 def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
-    """The study's limits are what the log says, and could have been given."""
+    """Check that the study's limits agree with the log and are valid."""
     limits = {name: getattr(told.study, name) for name in CHANGEABLE}
     is_cost = cost_budget_of(told.study.definition) is not None
     expected = limits | ({"budget": told.study.definition["budget"]} if is_cost else {})
@@ -295,14 +295,14 @@ def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
 
 
 def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
-    """Check that the cells are a tree, and that the model can be restored."""
-    # The engine, which a server seldom needs in its own process: when it restores a study from the trash.
+    """Check that the cells form a tree, and that the model can be restored."""
+    # Imported here, since a server process needs the engine only to restore a study from the trash.
     from adabkb_service.inference.restore import restore  # noqa: PLC0415
 
     cells, at = _cells(found), found["model"][0].number
     cell_lines = {line.content.key: line.number for line in found["cell"]}
     if len(cells) < len(found["cell"]):
-        raise _invalid("a cell comes twice")
+        raise _invalid("a cell occurs twice")
     for key, what in doctor.broken_tree(cells):
         _refuse(cell_lines.get(key, at), what)
     for number, row in found["dictionary"]:
@@ -318,7 +318,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     try:
         model = restore(study, log[: max(study.model_seq, 1)], cells, tuple(_ordinals(found)))
         model.stats()
-    except Exception as error:  # the engine may raise anything
+    except Exception as error:  # the engine may raise any error
         _refuse(
             at,
             f"the model cannot be restored (adabkb data replay rebuilds it, before the export): {_told(error)}",
@@ -332,7 +332,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
 
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
-    """The space as of an event."""
+    """Return the space after an event."""
     definition = first_stored(log[0].payload["definition"])
     for event in log[:model_seq]:
         if event.kind == "edited":
@@ -341,7 +341,7 @@ def _space(log: list[EventRow], model_seq: int) -> Space:
 
 
 def _check_keys(study: StudyRow, keys: list[Line]) -> None:
-    """A key of another study would answer that one's requests."""
+    """Check that no idempotency key belongs to another study."""
     for number, kept in keys:
         if kept.scope not in ("", study.id):
             _refuse(number, f"the key belongs to another study, {kept.scope!r}")
@@ -352,12 +352,12 @@ def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoRet
 
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
-    """Refuse a line for its first fault."""
+    """Refuse a line, with its first error."""
     _refuse(number, _told(error), error)
 
 
 def _told(error: Exception) -> str:
-    """An error in words."""
+    """Return the text of an error."""
     if not isinstance(error, ValidationError):
         return str(error)
     fault = error.errors(include_input=False)[0]

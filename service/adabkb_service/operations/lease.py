@@ -1,5 +1,5 @@
-"""POST /v1/studies/{id}/trials/{n}/heartbeat, /release and /retry: renew a lease, give a trial back, try a failed one
-again."""
+"""POST /v1/studies/{id}/trials/{n}/heartbeat, /release and /retry: renew a lease, release a trial, retry a failed
+trial."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Renew the lease of the current attempt, also of one that ran out unless the trial was leased again.
+    """Renew the lease of the current attempt. An expired lease can be renewed until the trial is leased again.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        LeaseLost: the attempt does not hold the trial any more, or has run for longer than it may.
+        LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
     """
     return Request(study_id, TrialAnswer, partial(_renew, number, body), key)
 
@@ -32,10 +32,11 @@ def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome
 
 
 def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRow:
-    """Let the lease of a trial's current attempt last for so long from now on, or for as long as it was given for.
+    """Extend the lease of a trial's current attempt, for ``lease_seconds`` from now or, if None, for its original
+    length.
 
     Raises:
-        LeaseLost: nobody holds the trial, or the attempt has run for longer than it may.
+        LeaseLost: the trial has no lease, or the attempt has exceeded the maximum run time.
     """
     if trial.state not in ("active", "expired"):
         raise LeaseLost(f"Trial {trial.number} is {trial.state}.")
@@ -52,12 +53,12 @@ def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRo
 
 
 def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Give a trial back unfinished: it is issued again before any new point.
+    """Release an unfinished trial. It is issued again before any new point.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        LeaseLost: the attempt does not hold the trial any more.
-        TrialFinished: there is nothing to give back.
+        LeaseLost: the attempt no longer holds the trial.
+        TrialFinished: the trial has already ended.
     """
     return Request(study_id, TrialAnswer, partial(_give_back, number, body), key)
 
@@ -73,12 +74,12 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
 
 
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Let a failed trial be issued again, before any new point; nothing changes if it is to be evaluated anyway.
+    """Queue a failed trial again, before any new point. A trial that waits or is leased is left unchanged.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        TrialFinished: it has a result, or is outside of the study's space, which was edited.
-        StudyComplete: the study has converged, and issues no trial any more.
+        TrialFinished: the trial has a result, or an edit of the space has excluded its point.
+        StudyComplete: the study has converged, and issues no more trials.
     """
     return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
 
@@ -109,9 +110,7 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
         LeaseLost: the attempt is not the current one.
     """
     if attempt is not None and attempt != trial.attempt:
-        raise LeaseLost(
-            f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} does not hold it any more."
-        )
+        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} no longer holds it.")
 
 
 def _answer(draft: Draft, trial: TrialRow) -> Outcome[TrialAnswer]:

@@ -1,4 +1,4 @@
-"""Studies: create, get, list, change. ``trash`` deletes them."""
+"""Create, read, list and change studies; ``trash`` deletes them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
 
 MOST_DIFFERENCES = 10
-"""Fields that are named where a study exists with another definition."""
+"""The maximum number of differing fields that the error about an existing study names."""
 ABSENT = object()
 
 Position = tuple[datetime, str]
@@ -65,13 +65,14 @@ FIXED_BUDGET = (
 def create(
     service: Service, definition: StudyDefinition, key: Key | None = None, caller: Caller = ANYBODY
 ) -> Outcome[answers.Study]:
-    """Create a study, which is the caller's; the same definition under the same id again gives the existing one.
+    """Create a study that the caller owns. The same definition under the same id returns the existing study.
 
     Raises:
-        StudyExists: the id is taken by another definition; the message says what differs, if the caller may know.
-        Forbidden: the caller's token is for studies of other ids.
-        QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
-        Invalid: no point satisfies its constraints, or it cannot begin from the older studies that it names.
+        StudyExists: the id belongs to a study with another definition. If the caller may read it, the message names the
+            differences.
+        Forbidden: the caller's token does not allow this id.
+        QuotaExceeded: the caller's quota of studies or storage is used up.
+        Invalid: no point satisfies its constraints, or an older study that it names cannot be used.
     """
     if excluded := definition.exclusions():
         raise Invalid(
@@ -81,7 +82,7 @@ def create(
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
-    """Create a study. Steps that take seconds for a large definition come before the writing transaction."""
+    """Create a study. Computations that take seconds for a large definition come before the write transaction."""
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Study):
             return known
@@ -109,7 +110,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
 
 
 def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
-    """Store a new study after its first event."""
+    """Store a new study with its first event."""
     _check_reached(study.id, caller)
     check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
     studies.create(connection, study)
@@ -120,7 +121,7 @@ def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Cal
 
 
 def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) -> EventRow:
-    """The first event of a new study."""
+    """Return the first event of a new study."""
     payload: dict[str, Any] = {
         "definition": definition.model_dump(mode="json"),
         "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
@@ -132,14 +133,14 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
-    """Somebody else's study takes its id, and nothing more is said of it."""
+    """Refuse the id of another user's study, without revealing anything else about it."""
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
         raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
-    """Refuse an id that a study in another user's trash has, so that its owner can restore it."""
+    """Refuse an id of a study in another user's trash, so that its owner can restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
         raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
 
@@ -151,11 +152,11 @@ def _check_reached(study_id: str, caller: Caller) -> None:
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
-    """Fields that can be changed are compared with what they are now, if they are given at all. The others are
-    compared with the definition as first given; a field that is newer than it was at its default."""
+    """Check that a definition matches an existing study. Fields that can be changed are compared with their current
+    values, if given. The others are compared with the original definition, where new fields have their defaults."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = first_stored(definition.model_dump(mode="json"))
-    fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a budget of cost cannot be changed
+    fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a cost budget cannot be changed
     for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
     if "quantities" not in definition.model_fields_set:
@@ -172,7 +173,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
 
 
 def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
-    """Parameters without the units and labels that a definition leaves out: those may have been changed since."""
+    """Copy current units and labels into parameters that omit them, since they may have been changed."""
     told = {each["name"]: each for each in given}
     return [
         {field: value for field, value in each.items() if field not in WORDS or field in told.get(each["name"], each)}
@@ -181,8 +182,8 @@ def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """The differences, down to single constants, fields of parameters and choices. Parameters are matched by name if
-    others are given."""
+    """Yield the differences, down to single constants, fields of parameters and choices. If the sets of parameters
+    differ, they are matched by name."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):
             yield from _differences(f"{name}.{field}".lstrip("."), was.get(field, ABSENT), given.get(field, ABSENT))
@@ -218,10 +219,10 @@ def _told(value: object) -> str:
 
 
 def get(study_id: str) -> Request[answers.Study]:
-    """A study, with what its model makes of the last results if that takes no more than a moment.
+    """Return a study, with the model's state after the latest results if it answers quickly.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     return Request(study_id, answers.Study, _shown, follows_model=True)
 
@@ -233,7 +234,7 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
 def page(
     service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
 ) -> Page[answers.Study, Position]:
-    """Studies that the caller may read, newest first. There are fewer than ``limit`` if their definitions are large."""
+    """Return a page of the studies that the caller may read, newest first. Large definitions make a page shorter."""
     conditions = readable(caller)
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
@@ -242,7 +243,7 @@ def page(
 
 
 def readable(caller: Caller) -> list[ColumnElement[bool]]:
-    """The conditions that a caller may read a study."""
+    """Return the SQL conditions that select the studies that a caller may read."""
     if caller.is_admin:
         return []
     restriction = [] if caller.studies is None else [grants.named(table.c.id, caller.studies)]
@@ -255,16 +256,16 @@ def change(
     """Change a study's limits and tags, edit its space, pause or resume it.
 
     Args:
-        study_id: which study.
-        changes: new values of ``CHANGEABLE`` fields, ``quantities``, ``state``: "paused" or "running", and
-            ``parameters`` and ``defaults`` as ``edit`` takes them.
-        revisions: refuse unless the study is at one of these; None for any.
-        key: of the request.
+        study_id: the study's id.
+        changes: new values of ``CHANGEABLE`` fields, ``quantities``, ``state`` ("paused" or "running"), and the
+            arguments ``parameters`` and ``defaults`` of ``edit``.
+        revisions: the revisions at which the change is allowed; None for any.
+        key: the idempotency key of the request.
 
     Raises:
-        StudyNotFound: there is none.
-        PreconditionFailed: the study is at another revision.
-        Invalid: its algorithm does not go with the rules to stop, or see ``edit``.
+        StudyNotFound: the study does not exist.
+        PreconditionFailed: the study has another revision.
+        Invalid: the algorithm does not support the rules for ending, or an edit is invalid (see ``edit``).
     """
     return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
 
@@ -292,7 +293,7 @@ def _change(
 
 
 def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
-    """Refuse new rules to end that do not go with the study."""
+    """Refuse new rules for ending that the study does not support."""
     definition = definition_of(study.definition)
     faults = [
         FieldError(f"/{name}", ALONE[name], "objectives")
@@ -314,10 +315,10 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
 
 
 def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str, Any]:
-    """Quantities that the study measures.
+    """Return the new quantities, checked.
 
     Raises:
-        Invalid: it does not measure one of them.
+        Invalid: the study does not measure one of them.
     """
     definition = definition_of(study.definition)
     metrics = [metric.name for metric in definition.metrics_with_bounds]
@@ -329,10 +330,10 @@ def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str
 
 
 def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
-    """Refuse a study that is at none of these revisions; None for any.
+    """Check that a study is at one of these revisions; None allows any.
 
     Raises:
-        PreconditionFailed: it is at another one.
+        PreconditionFailed: it is at another revision.
     """
     if revisions is not None and study.study_seq not in revisions:
         raise PreconditionFailed(f"Study {study.id!r} is at revision {study.study_seq}, not at the one in If-Match.")

@@ -1,4 +1,4 @@
-"""Names in sentences: the labels and units of the study's parameters and quantities."""
+"""Labels and units of the study's parameters and quantities, for sentences."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from adabkb_service.errors import LONGEST_NAME, shortened, shown
 
 @dataclass(frozen=True)
 class Names:
-    """The words of a study; without any, its names."""
+    """The labels and units of a study. Without labels, names are used."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
 
     @classmethod
     def of(cls, definition: StoredDefinition) -> Names:
-        """Those of a definition."""
+        """Return those of a definition."""
         return cls({each.name: each for each in definition.parameters}, definition.quantities)
 
     def parameter(self, name: str) -> str:
-        """The label of a parameter."""
+        """Return the label of a parameter."""
         known = self.parameters.get(name)
         return shortened((known and known.label) or name, LONGEST_NAME)
 
     def value(self, name: str, value: Any) -> str:
-        """A value of a parameter, with its unit."""
+        """Return a value of a parameter, with its unit."""
         known = self.parameters.get(name)
         return with_unit(shown(value), known.unit if known else None)
 
     def quantity(self, metric: str = "") -> Quantity:
-        """The quantity of a metric, or of the single objective."""
+        """Return the quantity of a metric, or of the single objective."""
         return self.quantities.get(metric or OBJECTIVE, UNNAMED)
 
     def metric(self, name: str) -> str:
-        """The label of a metric."""
+        """Return the label of a metric."""
         return shortened(self.quantity(name).label or name, LONGEST_NAME)
 
 
 def within_reach(study: Study, gap: float | None) -> float | None:
-    """The gap of a study, as far as natural bounds leave room beyond the best result: of a yield of 90 % no more than
-    10 % can be gained."""
+    """Return the gap of a study, limited by the natural bounds of the objective: with a best yield of 90%, at most 10%
+    can be gained."""
     best, quantity = study.best, study.quantities.get(OBJECTIVE, UNNAMED)
     bound = quantity.high if study.direction == "maximize" else quantity.low
     if gap is None or best is None or bound is None or best.feasible is False:

@@ -1,4 +1,4 @@
-"""What happens in a study that somebody is told: which events, in which words, and signed."""
+"""Messages to webhooks: the events that cause them, their texts and their signatures."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ KINDS: Mapping[EventKind, Notification] = {
     "paused": "study.needs_attention",
     "model_failed": "study.needs_attention",
 }
-"""What events of which somebody may be told are to them."""
+"""The notification that each kind of event causes; some events need a closer look."""
 
 
 def notification_of(event: EventRow) -> Notification | None:
-    """What an event is to those who are told; None for a lease that is renewed, a result of no trial, and a pause that
-    a person asked for."""
+    """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
+    user requested."""
     is_told = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
     if event.kind == "observed" and event.trial is None:
         return None
@@ -43,13 +43,13 @@ def notification_of(event: EventRow) -> Notification | None:
 
 
 def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
-    """What somebody is told of an event.
+    """Return the message about an event.
 
     Args:
-        study: as it is now.
-        event: of its log.
-        trial: that it is about, as it is now.
-        notification: what the event is to those who are told.
+        study: the current row of the study.
+        event: an event of its log.
+        trial: the current row of the event's trial, if any.
+        notification: the notification that the event causes.
     """
     return Message(
         notification=notification,
@@ -62,19 +62,19 @@ def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notificati
 
 
 def new_secret() -> str:
-    """A secret of 256 random bits, as Standard Webhooks writes it: ``whsec_`` and base64."""
+    """Return a secret of 256 random bits in the format of Standard Webhooks: ``whsec_`` and base64."""
     return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def signed(secret: str, delivery: str, seconds: int, body: bytes) -> dict[str, str]:
-    """The headers that Standard Webhooks 1.0 (standardwebhooks.com) defines: HMAC-SHA256, in base64, of the id of the
-    message, the time and the body.
+    """Return the headers of Standard Webhooks 1.0 (standardwebhooks.com): an HMAC-SHA256, in base64, of the message id,
+    the time and the body.
 
     Args:
-        secret: of the webhook, from ``new_secret``.
-        delivery: the id of the message, the same in each attempt.
-        seconds: since 1970, when the message is sent.
-        body: as it is sent.
+        secret: the webhook's secret, from ``new_secret``.
+        delivery: the id of the message, the same for each attempt.
+        seconds: the time of sending, in seconds since 1970.
+        body: the body of the request.
     """
     key = base64.b64decode(secret.removeprefix(PREFIX))
     found = hmac.digest(key, f"{delivery}.{seconds}.".encode() + body, hashlib.sha256)

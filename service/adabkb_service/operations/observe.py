@@ -1,9 +1,8 @@
-"""POST /v1/studies/{id}/observe, and the batch of it.
+"""POST /v1/studies/{id}/observe and /observe/batch: store results.
 
-The owner of the study (``study/owner.py``) performs this request with all others that wait for the study, and writes
-them in one transaction. When the answer is sent the result is durable. The model process folds it after that
-(``Model.fold`` calls ``Policy.observe``): what the answer says of the model (the gap, whether the search has converged)
-is as of the results before.
+The owner of the study (``study/owner.py``) performs this request together with all others that wait for the study,
+in one transaction. The result is durable when the answer is sent. The model process processes it later
+(``Model.fold`` calls ``Policy.observe``), so the gap and the convergence in the answer do not include it yet.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Disposition, Key, Outcome, Points, Request
 
 Describe = Callable[[AdaBKBError], BatchItem]
-"""How a refusal is shown."""
+"""Turns an error into the answer for an item."""
 
 
 def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Request[Observed]:
-    """A request to store a result durably.
+    """Return a request to store a result durably.
 
     Its outcome may be one of these errors:
-        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing
-            is written.
-        Unavailable, Busy: it is not known to be stored; send it again with the same key.
+        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing is
+            stored.
+        Unavailable, Busy: the result may or may not be stored; send it again with the same key.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)
 
@@ -43,13 +42,13 @@ def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
 
 
 def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key | None = None) -> Request[ObservedBatch]:
-    """Store many results in one transaction; an item that is refused stops no other.
+    """Store many results in one transaction. A refused item does not affect the others.
 
     Args:
-        study_id: which study.
-        body: the results in order; with ``dry_run`` only what would become of each is said.
-        describe: how a refusal is shown.
-        key: of the request.
+        study_id: the study's id.
+        body: the results in order; with ``dry_run`` nothing is stored, and the answer gives the outcome of each.
+        describe: turns an error into the answer for an item.
+        key: the idempotency key of the request.
     """
     return Request(
         study_id, ObservedBatch, partial(_observe_batch, body, describe), key, invalidates_decisions=not body.dry_run

@@ -1,8 +1,8 @@
-"""Requests that the server sends to an address that a user gave.
+"""Send requests to URLs given by users.
 
-Such an address must not lead into the server's own network, whatever its name resolves to at the moment. So the name is
-resolved once, each of its addresses is checked, and the connection goes to an address that was checked. Redirects are
-not followed, no proxy is asked, and of the answer nothing but the status is used.
+Such a URL must not lead into the server's own network (server-side request forgery), whatever its name resolves to at
+the moment. So the name is resolved once, each of its addresses is checked, and the connection uses a checked address.
+Redirects are not followed, no proxy is used, and only the status of the answer is read.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 TRANSLATED = ip_network("64:ff9b::/96")
-"""Addresses that lead to an IPv4 address, which is the end of them (RFC 6052)."""
+"""IPv6 addresses that embed an IPv4 address in their last 32 bits (RFC 6052)."""
 SECURE = ssl.create_default_context()
 
 
 class NotSent(AdaBKBError):
-    """A request did not get an answer."""
+    """A request got no answer."""
 
 
 class NotAllowed(NotSent):
-    """An address is inside a network that the server may not send to."""
+    """The server may not send to this address."""
 
 
 def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
-    """Whether requests may go to an address: one that all of the internet can reach, or one in some networks."""
+    """Return whether requests may go to an address: a public one, or one in the given networks."""
     if any(address in network for network in networks):
         return True
     inner = _inner(address)
@@ -45,7 +45,7 @@ def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _inner(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for; None if it stands for itself."""
+    """Return the IPv4 address that an IPv6 address embeds; None if it embeds none."""
     if isinstance(address, IPv4Address):
         return None
     if address in TRANSLATED:
@@ -55,10 +55,10 @@ def _inner(address: Address) -> IPv4Address | None:
 
 
 def check_literal(url: str, networks: Sequence[Network]) -> None:
-    """Refuse an address that names a machine inside the network by its number.
+    """Refuse a URL whose host is an IP address to which requests may not go.
 
     Raises:
-        NotAllowed: it does.
+        NotAllowed: the address is not allowed.
     """
     try:
         address = ip_address((urlsplit(url).hostname or "").split("%")[0])
@@ -79,16 +79,16 @@ def post(
     """Send a request, and return the status of its answer.
 
     Args:
-        url: where to.
-        body: what is sent.
-        headers: of the request.
-        networks: inside the server's own network that may be sent to.
-        seconds: in which all of it has to happen, once the name is resolved.
-        opened: gets the connection, which ``shut`` ends from another thread.
+        url: the URL.
+        body: the body of the request.
+        headers: the headers of the request.
+        networks: private networks to which the request may go.
+        seconds: the time limit for the request and its answer, after the name is resolved.
+        opened: receives the connection, so that ``shut`` can close it from another thread.
 
     Raises:
-        NotAllowed: the name leads to an address that is not allowed.
-        NotSent: there is no answer.
+        NotAllowed: the name resolves to an address that is not allowed.
+        NotSent: there was no answer.
     """
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -106,7 +106,7 @@ def post(
 
 
 def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
-    """The first address of a host, all of whose addresses are allowed."""
+    """Return the first address of a host, if all of its addresses are allowed."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -130,7 +130,7 @@ def _sent(
     seconds: float,
     opened: list[socket.socket],
 ) -> int:
-    """The status of the answer to a request, which is sent to an address that was checked."""
+    """Send a request to a checked address, and return the status of the answer."""
     opened.append(socket.create_connection(address, seconds))
     if parts.scheme == "https":
         opened.append(SECURE.wrap_socket(opened[0], server_hostname=parts.hostname))
@@ -142,7 +142,7 @@ def _sent(
 
 
 def shut(opened: Sequence[socket.socket]) -> None:
-    """End connections, whoever waits for them."""
+    """Close connections, including those that other threads are reading."""
     for each in opened:
         with suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)
@@ -150,7 +150,7 @@ def shut(opened: Sequence[socket.socket]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Why there is no answer, in words that tell nothing of what answers there."""
+    """Return why there was no answer, without details of what listens at the address."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""Reads for the web interface beyond the API: lists with search and order, and results, thinned for charts."""
+"""Queries for the web interface beyond the API: searched and sorted lists, and results, thinned for charts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from adabkb_service.study import render
 MOST_RESULTS = 1500
 """The approximate number of results in a chart of a study that has more."""
 MOST_CURVES = 100
-"""Trials whose reports are drawn, ..."""
+"""The maximum number of trials whose curves are drawn."""
 MOST_POINTS = 100
-"""The approximate number of reports of each of them."""
+"""The approximate number of reports of each of these trials."""
 RECENT = 300
-"""Trials of the timeline."""
+"""The maximum number of trials in the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class StudyLine:
 
 @dataclass(frozen=True, slots=True)
 class StudyList:
-    """Some studies, and how many there are of each state."""
+    """A page of studies, and the number of studies in each state."""
 
     lines: list[StudyLine]
     counts: dict[StudyState, int]
@@ -64,14 +64,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Some rows of the table, and how many there are."""
+    """A page of the table, and the number of all its rows."""
 
     lines: list[Line]
     count: int
 
 
 class Overview:
-    """The lists and the history of a service's studies."""
+    """Lists and charts of a service's studies."""
 
     def __init__(self, service: Service, most_results: int = MOST_RESULTS) -> None:
         """Args:
@@ -90,7 +90,8 @@ class Overview:
         limit: int,
         conditions: Sequence[ColumnElement[bool]] = (),
     ) -> StudyList:
-        """Studies that meet conditions, with a text in the id or the tags, the one that changed last first."""
+        """Return a page of studies, latest change first, whose id or tags contain a text and that satisfy
+        conditions."""
         with self._service.database.reading() as connection:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
@@ -107,10 +108,10 @@ class Overview:
         offset: int,
         limit: int,
     ) -> Lines:
-        """Results and trials without one, in an order.
+        """Return a page of the results, and of the trials without one, in a given order.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
@@ -123,10 +124,10 @@ class Overview:
         return Lines([_line(row, space, corrected, repeats) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
-        """The results of a study, thinned if they are many, with what was known of each when it was suggested.
+        """Return a study's results, thinned if there are many, each with the prediction from when it was suggested.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
@@ -136,10 +137,10 @@ class Overview:
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
 
     def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
-        """Where the results of a study lie, of the objective or of a metric; None without any.
+        """Return the density of a study's results, for the objective or a metric; None without results.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -147,22 +148,23 @@ class Overview:
         return density(found) if found else None
 
     def progress(self, study_id: str) -> dict[str, Any]:
-        """The best so far of a study: how many results there are, and number and value of each that was better than
-        all before it; none of several objectives.
+        """Return the best value so far: the number of results, and number and value of each result that was better than
+        all before it. Return none with several objectives.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
             return {"count": study.observations, "records": self._records.of(connection, study)}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
-        """Which points of the slice along two parameters do not keep the constraints or are no mixtures, in its order.
+        """Return, for each point of a slice along two parameters, whether it violates the constraints or is not a
+        mixture.
 
         Raises:
-            StudyNotFound: there is no such study.
-            Invalid, Unavailable: there is no such slice, or no model to tell where it goes through.
+            StudyNotFound: the study does not exist.
+            Invalid, Unavailable: the slice does not exist, or the model cannot give its fixed values.
         """
         found = analysis.slice_through(self._service, study_id, names, None, {})
         with self._service.database.reading() as connection:
@@ -172,10 +174,10 @@ class Overview:
         return [not space.admits(point) for point in with_shares_given_way(space, whole, names)]
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
-        """The trials that were leased last, by number.
+        """Return the most recently leased trials, ordered by number.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -183,15 +185,15 @@ class Overview:
         return [render.trial(row) for row in rows]
 
     def has_curves(self, study_id: str) -> bool:
-        """Whether trials of a study report values before their end."""
+        """Return whether trials of a study report intermediate values."""
         with self._service.database.reading() as connection:
             return overview.has_reports(connection, study_id)
 
     def curves(self, study_id: str) -> list[dict[str, Any]]:
-        """The reports of the last trials that have any, thinned if there are many.
+        """Return the curves of the latest trials with reports, thinned if they are long.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             studies.get(connection, study_id)
@@ -202,16 +204,16 @@ class Overview:
         ]
 
     def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
-        """The observations of a trial, in order."""
+        """Return the observations of a trial, in order."""
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
             return [render.observation(row, space) for row in observations.of_trial(connection, study_id, trial)]
 
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
-        """The numbers, by column, of the row of a catalogue that a point has; empty without a catalogue.
+        """Return the numbers, by column, of the catalogue row of a point; empty without a catalogue.
 
         Raises:
-            StudyNotFound: there is no such study.
+            StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
@@ -219,15 +221,15 @@ class Overview:
         return {column: n for axis in catalogues for column, n in axis.numbers_of(parameters.get(axis.name)).items()}
 
     def events_of(self, study_id: str, trial: int) -> list[Event]:
-        """The events about a trial, in order."""
+        """Return the events about a trial, in order."""
         with self._service.database.reading() as connection:
             return [render.event(row) for row in events.of_trial(connection, study_id, trial)]
 
     def result(self, study_id: str, seq: int) -> tuple[answers.Observation, list[Event]]:
-        """A result, and the events about it, in order.
+        """Return a result, and the events about it in order.
 
         Raises:
-            StudyNotFound, ObservationNotFound: there is no such thing.
+            StudyNotFound, ObservationNotFound: the study or the observation does not exist.
         """
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
@@ -248,7 +250,7 @@ def _line(
 
 def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:
     view = render.observation(row.observation, space).model_dump(mode="json")
-    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither kind counts
     known = {
         "phase": row.phase,
         "expected": row.expected,

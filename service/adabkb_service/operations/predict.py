@@ -1,6 +1,6 @@
-"""Reads of a study's model: its recommendation, predictions, figures, cells and dictionary.
+"""Queries of a study's model: its recommendation, predictions, statistics, cells and dictionary.
 
-The model folds the whole log before it answers; nothing here changes a study.
+The model processes the whole log before it answers. These operations do not change the study.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ from adabkb_service.study.point_checks import check_slice, checked_context, chec
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
 CONTEXT = "?context"
-"""Where a request has the context."""
+"""The query parameter that holds the context."""
 
 
 def recommendation(
     service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
 ) -> answers.Recommendation:
-    """The best point by the model (null while it is out of order) and by observation, always both. Several objectives
-    have no best point: both are null, and ``front`` has the points of the model. They are also null where the context
-    is missing.
+    """Return the best point according to the model and the best observation.
+
+    The model's point is None while the model does not answer. With several objectives, or without a required context,
+    both are None; for several objectives, use ``front``.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        feasible: probability with which the point of the model is to keep the outcome constraints; None for the
-            default.
-        context: values of the context parameters, by name; None for none.
+        feasible: minimum probability with which the model's point satisfies the outcome constraints; None for the
+        default.
+        context: values of the context parameters by name; None for none.
 
     Raises:
-        StudyNotFound: there is no such study.
-        Invalid: a probability is given, and there are no outcome constraints; or the context is not that of the study.
+        StudyNotFound: the study does not exist.
+        Invalid: a probability is given without outcome constraints, or the context does not match the study.
     """
     definition = definition_of(row(service, study_id).definition)
     if definition.objectives:
@@ -91,7 +92,7 @@ def recommendation(
 def _recommended(
     service: Service, study_id: str, required: float, context: Mapping[str, Any] | None
 ) -> tuple[StudyRow, Recommended | None, float | None]:
-    """The study, the point of its model, and the gap, which a context has none of."""
+    """Return the study, the model's point, and the gap, which is None in a context."""
     if context is None:
         tolerance = row(service, study_id).tolerance or 0.0
         study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
@@ -111,10 +112,10 @@ def _recommended_within(
 
 
 def _context(study: StudyRow, context: Mapping[str, Any]) -> Slice:
-    """The points of a study in a context.
+    """Return the points of a study in a context.
 
     Raises:
-        Invalid: it is not one of the study, or leaves no feasible point.
+        Invalid: the context does not match the study, or has no feasible point.
     """
     space = definition_of(study.definition).space()
     within = Slice(space, checked_context(space, context, CONTEXT))
@@ -123,7 +124,7 @@ def _context(study: StudyRow, context: Mapping[str, Any]) -> Slice:
 
 
 def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
-    """The best observation in a context."""
+    """Return the best observation in a context."""
     within = _context(study, context)
     with service.database.reading() as connection:
         rows = observations.every(connection, study.id).values()
@@ -133,7 +134,7 @@ def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> 
 
 
 def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:
-    """Why the model does not answer."""
+    """Return why the model does not answer."""
     if service.is_loading:
         return "model_loading"
     return "model_failed" if study.model_error or isinstance(error, ModelCannotFollow) else "model_busy"
@@ -142,7 +143,7 @@ def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answe
 def _constraint_reason(
     by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
 ) -> answers.RecommendationReason | None:
-    """Why a recommendation under outcome constraints is not what it should be."""
+    """Return why a recommendation does not satisfy the outcome constraints, or not surely; None if it does."""
     if observed is not None and not observed.feasible:
         return "nothing_feasible"
     probability = None if by_model is None else by_model.feasible_probability
@@ -152,7 +153,7 @@ def _constraint_reason(
 def predict(
     service: Service, study_id: str, points: Sequence[Mapping[str, Any]], key: Key | None = None
 ) -> Outcome[answers.Predictions]:
-    """The posterior at some points.
+    """Return the posterior at some points.
 
     Raises:
         Invalid: a point is not in the space.
@@ -182,10 +183,10 @@ def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, An
 
 
 def model(service: Service, study_id: str) -> answers.Model:
-    """The model in numbers; while it cannot follow its log, those that it had last.
+    """Return the statistics of the model; if it cannot process its log, the last stored ones.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     try:
         study, stats = service.ask(study_id, "model_stats")
@@ -197,16 +198,15 @@ def model(service: Service, study_id: str) -> answers.Model:
 
 
 def _first_stats(study: StudyRow) -> dict[str, Any]:
-    """Statistics of a new study's model."""
-    # The engine, which a server seldom needs in its own process.
+    """Return the statistics of a new study's model."""
+    # Imported here, since a server process seldom needs the engine.
     from adabkb_service.inference.restore import start  # noqa: PLC0415
 
     return start(study).stats()
 
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
-    """Cells in order of creation, without the first ``after`` ones; and how many to leave out next, if there may be
-    more.
+    """Return cells in order of creation, without the first ``after``, and how many to skip for the next page, or None.
 
     Raises:
         Unavailable: the model has failed.
@@ -216,7 +216,7 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
 
 
 def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:
-    """The dictionary's points by ordinal, after one ordinal.
+    """Return dictionary points, ordered by ordinal, after a given ordinal.
 
     Raises:
         Unavailable: the model has failed.
@@ -226,20 +226,20 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
 
 
 def row(service: Service, study_id: str) -> StudyRow:
-    """The stored row of a study.
+    """Return the stored row of a study.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
     """
     with service.database.reading() as connection:
         return studies.get(connection, study_id)
 
 
 def check_same_space(before: StudyRow, after: StudyRow) -> None:
-    """Refuse an answer of a model to a question about another version of its space.
+    """Check that the space was not edited between two reads of a study.
 
     Raises:
-        Contention: the space was edited between the two.
+        Contention: the space was edited.
     """
     versions = {definition_of(study.definition).space_version for study in (before, after)}
     if len(versions) > 1:

@@ -1,4 +1,4 @@
-"""POST /v1/studies/{id}/trials and /trials/repeat: points of the user's own, to be issued before any new one."""
+"""POST /v1/studies/{id}/trials and /trials/repeat: queue a user's own points, which are issued before new ones."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Trial]:
-    """Add a trial that waits for a worker; it is one unit of the budget.
+    """Queue a trial. It counts toward the budget.
 
     Raises:
-        StudyNotFound: there is no such study.
+        StudyNotFound: the study does not exist.
         Invalid: the point is not in the space.
-        StudyComplete: the study is complete or its budget is used.
+        StudyComplete: the study is complete, or its budget is used up.
     """
     return Request(study_id, Trial, partial(_add, body), key, invalidates_decisions=True)
 
 
 def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[Repeated]:
-    """Add trials at one point, to measure it again: all of them, or none.
+    """Queue several trials at one point, to replicate a measurement: all of them or none.
 
     Raises:
-        StudyNotFound, TrialNotFound: there is no such study or trial.
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: the point is not in the space.
-        StudyComplete: the study is complete, or its budget has no room for so many.
+        StudyComplete: the study is complete, or the rest of its budget is too small.
     """
     return Request(study_id, Repeated, partial(_repeat, body), key, invalidates_decisions=True)
 
@@ -59,7 +59,7 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
 
 
 def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
-    """The point of a trial's first result or, without one, the point that was issued."""
+    """Return the point of a trial's first result or, without a result, the suggested point."""
     trial = draft.trial(number)
     results = draft.observations_of(number)
     return results[0].parameters if results else trial.parameters
@@ -70,7 +70,7 @@ def _queue(draft: Draft, parameters: dict[str, Any], pointer: str) -> TrialRow:
     point = feasible_point(draft.space, parameters, pointer)
     check_offered(draft.space, point, pointer)
     state, reason = lifecycle.status(study)
-    if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
+    if lifecycle.spent(study) == "budget":  # of a paused study, status gives the reason of the pause
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")

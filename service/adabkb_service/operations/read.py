@@ -19,12 +19,12 @@ from adabkb_service.study import render
 Item = TypeVar("Item")
 Position = TypeVar("Position")
 LONGEST_LOOKED_FOR = 200
-"""Characters of a value that the database looks for; databases limit patterns."""
+"""The maximum length of a value in a database search; databases limit patterns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item, Position]):
-    """A part of a list. It has fewer items than were asked for where they are large."""
+    """A page of a list. Large items make it shorter than the limit."""
 
     items: list[Item]
     after: Position | None
@@ -32,7 +32,7 @@ class Page(Generic[Item, Position]):
 
 
 def trial(service: Service, study_id: str, number: int) -> answers.Trial:
-    """A trial.
+    """Return a trial.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -51,7 +51,7 @@ def list_trials(
     after: int,
     limit: int,
 ) -> Page[answers.Trial, int]:
-    """Trials by number, those after one number that have all of some attributes (their values as texts)."""
+    """Return trials, ordered by number, after a given number, that have all given attributes (values as texts)."""
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -69,8 +69,8 @@ def list_trials(
 
 
 def _texts(name: str, value: str) -> list[str]:
-    """Texts of which the JSON of attributes with this name and value contains one. For a value of unusual form or
-    length, the text is the name alone. A match may be below the top level."""
+    """Return texts of which the JSON of attributes contains one if it has this name and value. For a value of unusual
+    form or length, the text is the name alone. The text may also match below the top level."""
     named = f"{json.dumps(name)}: "
     if not 0 < len(value) <= LONGEST_LOOKED_FOR or value[0] in "[{" or not value.isprintable():
         return [named]
@@ -82,7 +82,7 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
 
 
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation, int]:
-    """Observations by seq, those after one seq."""
+    """Return observations, ordered by seq, after a given seq."""
     with service.database.reading() as connection:
         space = definition_of(studies.get(connection, study_id).definition).space()
         found = observations.bounded_page(connection, study_id, after, limit)
@@ -93,7 +93,7 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
 def list_reports(
     service: Service, study_id: str, number: int, *, attempt: int | None, first: int, limit: int
 ) -> list[CurvePoint]:
-    """The curve of an attempt of a trial, by default the current one, from a step on.
+    """Return the curve of an attempt of a trial, by default the current attempt, from a given step.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -106,7 +106,7 @@ def list_reports(
 
 
 def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
-    """The log in order, after one seq, with the beginning of each table of a catalogue."""
+    """Return the log, ordered by seq, after a given seq, with only the first rows of each catalogue's table."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         found = events.bounded_page(connection, study_id, after, limit)

@@ -1,4 +1,4 @@
-"""Somebody who waits for answers of models: until a deadline, and for as long as they are connected."""
+"""A client that waits for answers of models, until a deadline or until it disconnects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 
 class Reader:
-    """One reader. The event loop says when they have left; a thread waits for their answers."""
+    """A waiting client. The event loop calls ``leave`` when it disconnects; a thread waits for the answers."""
 
     def __init__(self, seconds: float) -> None:
         """Args:
-        seconds: how long the reader waits.
+        seconds: the time until the deadline.
         """
         self._deadline = time.monotonic() + seconds
         self._guard = Lock()
@@ -23,18 +23,18 @@ class Reader:
 
     @property
     def seconds_left(self) -> float:
-        """Until the deadline, at least 0."""
+        """The seconds until the deadline, at least 0."""
         return max(self._deadline - time.monotonic(), 0.0)
 
     def waits_for(self, future: Future[Any]) -> None:
-        """Cancel this future when the reader leaves, at once if they have left."""
+        """Cancel a future when the client disconnects, or now if it already has."""
         with self._guard:
             self._future = future
             if self._has_left:
                 future.cancel()
 
     def leave(self) -> None:
-        """The reader is gone."""
+        """Cancel the futures, since the client has disconnected."""
         with self._guard:
             self._has_left = True
             if self._future is not None:
@@ -42,4 +42,4 @@ class Reader:
 
 
 READER: ContextVar[Reader | None] = ContextVar("READER", default=None)
-"""The reader for whom the current thread asks a model; None in commands."""
+"""The client for which the current thread queries a model; None in commands."""

@@ -1,4 +1,4 @@
-"""The rules for one result: what it becomes if it comes for the first time, twice, late, or for the wrong attempt."""
+"""Rules for recording a result, depending on whether it is new, repeated, late or of another attempt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
 SHORTEST = 1e-3
-"""Seconds of an attempt, at least, where they are its cost."""
+"""The minimum duration of an attempt, in seconds, if the duration is its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Recorded:
 
 
 def record(draft: Draft, result: ObserveBody) -> Recorded:
-    """Take a result into a draft of the study; nothing is changed if it is refused.
+    """Record a result in a draft of the study. A refused result changes nothing.
 
     Raises:
-        TrialNotFound: there is no such trial.
-        Invalid: the point is not in the space, there was no such attempt, or the value is beyond its natural bounds.
+        TrialNotFound: the trial does not exist.
+        Invalid: the point is not in the space, the attempt does not exist, or the value is beyond its natural bounds.
         ResultConflict: the attempt has another result.
-        TrialFinished: the trial was stopped, or it cannot be failed any more.
-        LeaseLost: the trial cannot be failed by this attempt any more.
+        TrialFinished: the trial was stopped, or can no longer fail.
+        LeaseLost: this attempt can no longer fail the trial.
     """
     match result:
         case TrialFailureBody():
@@ -58,7 +58,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     attempt = _attempt(trial, result.attempt)
     _check_not_stopped(trial)
     earlier = None
-    if trial.state == "completed":  # by its first result, whatever attempt that was of
+    if trial.state == "completed":  # by its first result, of any attempt
         earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
     result = _with_measured_cost(draft, trial, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result)
@@ -86,15 +86,15 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 def _with_measured_cost(
     draft: Draft, trial: TrialRow, result: TrialValueBody, earlier: ObservationRow | None
 ) -> TrialValueBody:
-    """With the seconds of the attempt as its cost, if the study measures them and the result does not tell it; those
-    of the earlier report where it is repeated."""
+    """Return the result with the duration of the attempt as its cost, if the study measures durations and the result
+    gives none. A repeated result keeps the cost of the first."""
     if draft.study.definition.get("cost") != "measured" or COST in metrics_of_result(result):
         return result
     if earlier is not None and earlier.metrics is not None:
         seconds = earlier.metrics[COST]
     elif trial.started_at is not None:
         seconds = max((draft.now - trial.started_at).total_seconds(), SHORTEST)
-    else:  # it was queued, and has never been leased
+    else:  # a queued trial that was never leased
         return result
     return result.model_copy(update={"cost": seconds})
 
@@ -109,9 +109,7 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
         told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
         raise TrialFinished(f"Trial {trial.number} is completed with {told}; it cannot fail.")
     if attempt != trial.attempt:
-        raise LeaseLost(
-            f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} cannot fail it any more."
-        )
+        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} can no longer fail it.")
     draft.record("failed", {"attempt": attempt, "reason": failure.reason}, trial.number)
     return Recorded(draft.trial(trial.number), None)
 
@@ -136,7 +134,7 @@ def _check_not_stopped(trial: TrialRow) -> None:
 
 
 def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody) -> None:
-    """Compare with the result as it was reported, which is in the log if it has been corrected since."""
+    """Compare with the result as first reported, which the log holds if it was corrected later."""
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         told = event.payload
         if event.kind == "observed" and told["observation"] == earlier.seq:
@@ -150,7 +148,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
 
 
 def _told(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values by which two results are the same."""
+    """Return the values whose equality makes two results the same."""
     return result.get("value"), result.get("std_error"), result.get("metrics") or {}, result.get("std_errors") or {}
 
 

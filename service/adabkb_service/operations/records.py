@@ -1,4 +1,4 @@
-"""The records of a study: each result that satisfies all outcome constraints and was better than all before it."""
+"""The records of a study: each result that satisfies all outcome constraints and is better than all before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.best import counting, has_several_objectives, merit, rank
 
 STUDIES = 1000
-"""The most studies whose records are cached."""
+"""The maximum number of studies whose records are cached."""
 RESULTS_AT_ONCE = 1000
 """The number of results that are read into memory at a time."""
 
@@ -25,11 +25,11 @@ Found = list[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The records as of some event."""
+    """The records up to some event."""
 
     study_seq: int
     results: int
-    """The number of results then."""
+    """The number of results up to that event."""
     found: Found
 
 
@@ -37,15 +37,15 @@ _NOTHING = _Known(0, 0, [])
 
 
 class Records:
-    """The records of the studies of a service. If results were only added to a study, only the new ones are read."""
+    """Cache of the records of studies. If results were only added since, only the new ones are read."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, _Known] = LRUCache(STUDIES)
-        """By the incarnation of a study."""
+        """By incarnation of a study."""
         self._guard = threading.Lock()
 
     def of(self, connection: Connection, study: StudyRow | ListedStudy) -> Found:
-        """The records of a study, in the transaction that its row was read in."""
+        """Return the records of a study, in the transaction in which its row was read."""
         with self._guard:
             known = self._known.get(study.incarnation, _NOTHING)
         if known.study_seq == study.study_seq:
@@ -62,7 +62,7 @@ class Records:
 
 
 def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
-    """The records among the results that are not known."""
+    """Return the new records among the results after those that are cached."""
     if has_several_objectives(study):
         return []
     if is_edited(study.definition) or study.definition.get("outcome_constraints"):
@@ -73,13 +73,13 @@ def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
 
 
 def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
-    """The same where the database cannot tell which results count."""
+    """Return the same if the database cannot filter the results that count."""
     found, counts, after, is_last = list(known.found), counting(study), known.results, False
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
         for row in filter(counts, page.rows):
             violation, _ = rank(study, row.value, row.metrics)
-            value = row.value or 0.0  # each has one
+            value = row.value or 0.0  # each result has a value
             if violation == 0.0 and _is_better(study, value, found):
                 found.append((row.seq, value))
         after, is_last = page.rows[-1].seq, page.is_last

@@ -1,4 +1,4 @@
-"""``adabkb data replay``: the model as rows, rebuilt from the log alone."""
+"""``adabkb data replay``: rebuild the model's rows from the log alone."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ class Replayed:
     cells: int
     dictionary: int
     changed: bool
-    """Whether the cells or the dictionary differed from what the log says of the events that they include. Rows that
-    are behind the log are not wrong."""
+    """Whether the stored cells or dictionary differed from those rebuilt from the same events. Rows that are merely
+    behind the log do not count as changed."""
     suggestions: int
-    """Decisions of the engine in the log, each compared with what comes out of it now, bit for bit."""
+    """The number of engine decisions in the log, each compared bit for bit with the decision of the replay."""
     diverged: list[int]
-    """Trials where another point does."""
+    """Trials for which the replay decides on another point."""
     libraries: dict[str, str]
-    """Those that the stored model was computed with, where they are not those of this process."""
+    """Versions of libraries with which the stored model was computed, if they differ from those of this process."""
 
 
 def replay(service: Service, study_id: str) -> Replayed:
-    """Fold the log from its first event, and replace the study's cells, dictionary and model_stats by the result.
+    """Process the log from its first event, and replace the study's cells, dictionary and model_stats with the result.
 
     Raises:
-        StudyNotFound: there is none.
-        Busy: the study changed meanwhile.
-        Invalid: an observation is beyond what the engine can compute with, or another revision of the engine made the
-            decisions; nothing is written.
+        StudyNotFound: the study does not exist.
+        Busy: the study changed during the replay.
+        Invalid: the engine cannot process an observation, or another revision of the engine made the decisions; nothing
+            is written.
     """
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
@@ -85,7 +85,7 @@ def replay(service: Service, study_id: str) -> Replayed:
 
 
 def _check_revision(study: StudyRow) -> None:
-    """Refuse a study whose suggestions followed other rules: its trials are of cells that these rules do not make."""
+    """Refuse a study of another engine revision, whose cells this revision cannot reproduce."""
     if study.engine_revision != ENGINE_REVISION:
         detail = (
             f"study {study.id!r} was created by revision {study.engine_revision} of the engine, and this version has "
@@ -96,7 +96,7 @@ def _check_revision(study: StudyRow) -> None:
 
 
 def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
-    """The model after the whole log, and its rows as of the event that the stored ones include."""
+    """Return the model after the whole log, and its rows after the event up to which the stored rows go."""
     model = start(study, log[0])
     try:
         model.fold(log[: study.model_seq])

@@ -1,8 +1,8 @@
-"""POST /v1/studies/{id}/trials/{n}/reports: values of a trial before its end, answered by whether it should stop.
+"""POST /v1/studies/{id}/trials/{n}/reports: store intermediate values of a trial; the answer says whether to stop.
 
-A report renews the lease as a heartbeat does. Its values are one event and one row each, and the rule of the study
-decides at once, on the trial's own curve (a column of its row) and on the values that others reported at the same mark
-(an index). If the trial is to stop, it is stopped in the same transaction, and its worker has nothing more to send.
+A report renews the lease like a heartbeat. Each value is one event and one row. The study's stopping rule decides at
+once, from the trial's curve (a column of its row) and the values of other trials at the same step (an index). A trial
+that should stop is stopped in the same transaction, and its worker need not send a result.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Bodies = OneReportBody | ReportsBody
 
 
 def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
-    """Store what a trial reports, renew its lease, and decide whether it goes on.
+    """Store the reports of a trial, renew its lease, and decide whether it continues.
 
-    A stopped trial takes reports without effect, so that a worker learns of its end however late it asks.
+    Reports of a stopped trial have no effect and raise no error, so that a worker can learn late that it was stopped.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: a step is too large, goes backwards, or is one too many.
-        ReportConflict: the attempt has reported another value at the same step.
+        Invalid: a step is too large or not increasing, or the attempt has too many reports.
+        ReportConflict: the attempt has reported another value at this step.
         TrialFinished: the trial is completed or failed.
-        LeaseLost: the attempt does not hold the trial any more, or has run for longer than it may.
+        LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
     """
     return Request(study_id, Reported, partial(_report, number, body), key)
 
@@ -64,7 +64,7 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
 
 
 def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
-    """The reports that are not stored yet, in order."""
+    """Return the reports that are not stored yet, in order."""
     told = reports_of(body)
     last = -1 if trial.curve is None else trial.curve["step"]
     known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in told if each.step <= last])
@@ -90,7 +90,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
 
 
 def _step_error(draft: Draft, step: int, last: int) -> str | None:
-    """Why a report cannot have this step after a report of the step ``last``; None if it can."""
+    """Return why a report after step ``last`` cannot have this step; None if it can."""
     rule = draft.study.definition["early_stopping"]
     if rule is not None and step > rule["max_steps"]:
         return f"must be at most max_steps of the study's early_stopping ({rule['max_steps']})"
@@ -100,7 +100,7 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
 
 
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
-    """Log the reports, and stop the trial if the rule of the study says so at one of them."""
+    """Log the reports, and stop the trial if the study's rule requires it after one of them."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     definition = definition_of(draft.study.definition)
@@ -121,7 +121,7 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
 
 
 def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
-    """End a trial. Without an estimate of what it would have come to, its last value is its result."""
+    """Stop a trial. Its result is the estimated final value or, without an estimate, its last value."""
     payload = {
         "attempt": trial.attempt,
         "step": last.step,

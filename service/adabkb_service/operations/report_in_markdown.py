@@ -14,20 +14,20 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import StudyReport, study_report
 
 MARKUP = re.compile(r"([\\`*_\[\]<>|~$&#!])")
-"""What Markdown, or a notebook, would take for more than text."""
+"""Characters that Markdown, or a notebook, may interpret as markup."""
 
 
 def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[str]:
-    """The report of a study, in CommonMark with tables.
+    """Return the report of a study, in CommonMark with tables.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        with_audit: whether its reader may see the audit log.
+        with_audit: whether the reader may see the audit log.
 
     Raises:
-        StudyNotFound: there is none; before the first line.
-        Busy: too many questions wait for its model.
+        StudyNotFound: the study does not exist; raised before the first line.
+        Busy: too many requests wait for the model.
     """
     spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
     try:
@@ -103,5 +103,5 @@ def _row(cells: list[str], *, is_text: bool = True) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in one line that Markdown shows as it is."""
+    """Return a text as one line, with markup escaped."""
     return MARKUP.sub(r"\\\1", " ".join(text.split()))

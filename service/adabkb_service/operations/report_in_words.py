@@ -1,4 +1,4 @@
-"""The tables of a report in words, the same on the page and in Markdown."""
+"""The tables of a report as texts, for the web interface and for Markdown."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ REASONS = {
     "model_busy": "The model did not answer in time, so its point is missing.",
     "model_failed": "The model has failed, so its point is missing.",
 }
-"""Why the best points are not what they should be."""
+"""Explanations of missing or uncertain best points."""
 
 Table = tuple[list[str], list[list[str]]]
-"""The head, and the rows."""
+"""The header and the rows."""
 
 
 def moment(at: datetime | None) -> str:
-    """A time, in UTC, to the second."""
+    """Return a time in UTC, to the second."""
     return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def sentences(report: StudyReport) -> Iterator[str]:
-    """The study in a few sentences."""
+    """Yield the study's assessment in a few sentences."""
     told = report.assessment
     yield told.standing
     yield from (each.text for each in (told.progress, told.latest, told.findings, told.outlook) if each and each.text)
 
 
 def best_points(report: StudyReport) -> Table:
-    """The best point by the model and by observation, with what is expected and what was measured; of several
-    objectives, the front by the model."""
+    """Return the best point according to the model and the best observation, with predictions and measurements; with
+    several objectives, the front according to the model."""
     study, found = report.study, report.recommendation
     columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
     if found.front is not None:
@@ -90,7 +90,7 @@ def _value(name: str, point: answers.Parameters | None) -> str:
 
 
 def result_columns(study: answers.Study) -> list[str]:
-    """The head of the table of results."""
+    """Return the header of the table of results."""
     of_value = [] if study.objectives else [wording.title(study), "±"]
     metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
     parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
@@ -98,7 +98,7 @@ def result_columns(study: answers.Study) -> list[str]:
 
 
 def result_cells(study: answers.Study, line: Line) -> list[str]:
-    """A row of it."""
+    """Return a row of the table of results."""
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
     cells = ["own" if trial is None else str(trial.number), _state(line)]
@@ -131,14 +131,14 @@ def _state(line: Line) -> str:
 
 
 def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
-    """With all digits that were measured, unless the study says how many count."""
+    """Return a value with all measured digits, unless the study limits them."""
     if value is None or wording.quantity(study, name).digits is not None:
         return wording.number(study, name, value)
     return figure(value, 12)
 
 
 def workers(report: StudyReport) -> Table:
-    """Who evaluated what."""
+    """Return the number of evaluations by each worker."""
     head = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
     rows = [
         [
@@ -154,7 +154,7 @@ def workers(report: StudyReport) -> Table:
 
 
 def changes(report: StudyReport) -> Table:
-    """What was changed, and why."""
+    """Return the changes of the study, with their reasons."""
     rows = [[moment(each.created_at), _change(report.study, each), _reason(each)] for each in report.changes]
     return ["When (UTC)", "What", "Why"], rows
 
@@ -188,7 +188,7 @@ def _reason(event: Event) -> str:
 
 
 def acts(report: StudyReport) -> Table:
-    """Who shared, deleted and restored the study, by the audit log."""
+    """Return who shared, deleted and restored the study, from the audit log."""
     rows = [
         [
             moment(each.at),
@@ -202,7 +202,7 @@ def acts(report: StudyReport) -> Table:
 
 
 def files(report: StudyReport) -> Table:
-    """The files of trials, each with the hash of its content."""
+    """Return the files of trials, each with the digest of its content."""
     rows = [
         [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
         for each in report.files

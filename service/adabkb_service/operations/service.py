@@ -1,7 +1,7 @@
-"""The running service: who does what the operations ask for.
+"""The running service, which performs requests.
 
-An operation is a ``Request``. ``do`` waits for its outcome, for commands and tests; ``submit`` gives a future, for the
-server, which waits for many on one event loop.
+An operation is a ``Request``. ``do`` waits for its outcome, for commands and tests. ``submit`` returns a future, for
+the server, whose event loop waits for many of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from adabkb_service.timeouts import Timeouts
 
 
 class Service:
-    """The database, the studies that are worked on, their models, the metrics and the time."""
+    """The database, the owners of studies, their models, the metrics and the clock."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class Service:
         owners: int = 1000,
         timeouts: Timeouts | None = None,
     ) -> None:
-        """Not running yet if it has threads: see ``open``.
+        """Create the service. If it has threads, call ``open`` to start them.
 
         Args:
-            database: whose schema is ready.
-            clock: the time.
-            inference: where models are; in this process by default.
-            threads: that work on studies; without, the callers that wait do the work.
-            look_seconds: between two looks at what other servers have committed, while somebody waits for it.
-            owners: studies that are kept between two requests, at most; an owner takes some kilobytes.
-            timeouts: how long requests wait; by default, as long as it takes.
+            database: the database, with its schema ready.
+            clock: returns the current time.
+            inference: runs the models; by default in this process.
+            threads: number of threads that perform requests; with 0, the waiting callers perform them.
+            look_seconds: seconds between two polls for changes by other servers, while a request waits for one.
+            owners: maximum number of idle owners of studies in memory; each takes some kilobytes.
+            timeouts: how long requests wait; by default without a limit.
         """
         self.database = database
         self.clock = clock
@@ -67,15 +67,15 @@ class Service:
         self.traces: Traces | None = None
         self.inference = inference or in_this_process(database)
         self.servers: Callable[[], int] = lambda: 1
-        """How many servers forward requests to each other, this one included."""
+        """The number of servers that forward requests to each other, including this one."""
         self.model_workers: Callable[[], int] = lambda: 0
-        """How many model workers perform requests that servers forward."""
+        """The number of model workers that perform forwarded requests."""
         self.stopping = threading.Event()
-        """Set when the server is about to stop: what goes on without end ends then."""
+        """Set when the server is about to stop; long-lived responses such as event streams then end."""
         self.sweep_late_at: float | None = None
-        """From when on the next round of the sweeper is late, by ``time.monotonic``; None where there is no sweeper."""
+        """The ``time.monotonic`` from which the next sweep counts as late; None without a sweeper."""
         self.unswept: LRUCache[str, float] = LRUCache(owners)
-        """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
+        """Studies whose leases could not be expired -> ``time.monotonic`` of the next attempt."""
         self.changes = Changes(self._last_events, self.stopping, look_seconds)
         self.scheduler = Scheduler(self._serve, threads)
         self._closed: Counter[str] = Counter()
@@ -86,7 +86,7 @@ class Service:
 
     @property
     def unfinished(self) -> int:
-        """Requests to studies without an outcome yet."""
+        """The number of requests to studies that have no outcome yet."""
         with self._guard:
             return sum(owner.unfinished for owner in self._owners.values())
 
@@ -94,19 +94,19 @@ class Service:
         """Queue a request.
 
         Raises:
-            RequestInProgress, Busy: it cannot.
+            RequestInProgress, Busy: it cannot be queued.
         """
-        with self._guard:  # as an owner that has nothing to do may be dropped
+        with self._guard:  # an idle owner may be dropped at any time
             if request.study_id in self._closed:
                 raise Busy(f"Study {request.study_id!r} is being deleted; try again.")
             return self._owner(request.study_id).submit(request)
 
     def do(self, request: Request[Answer]) -> Outcome[Answer]:
-        """The outcome of a request.
+        """Perform a request, and return its outcome.
 
         Raises:
-            AdaBKBError: it is refused.
-            Unavailable: there is none in time.
+            AdaBKBError: the request is refused.
+            Unavailable: the timeout passed.
         """
         try:
             return self.scheduler.wait_for(self.submit(request), self.timeouts.outcome)
@@ -114,11 +114,11 @@ class Service:
             raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     async def done(self, request: Request[Answer]) -> Outcome[Answer]:
-        """The same without a thread: the event loop waits.
+        """Perform a request, and wait for its outcome on the event loop.
 
         Raises:
-            AdaBKBError: it is refused.
-            Unavailable: there is none in time.
+            AdaBKBError: the request is refused.
+            Unavailable: the timeout passed.
         """
         outcome = asyncio.wrap_future(self.submit(request))
         try:
@@ -127,17 +127,17 @@ class Service:
             raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
-        """The current row of a study, and its model's reply to a question at that state.
+        """Return the current row of a study, and its model's reply to a query at that state.
 
         Raises:
-            StudyNotFound: there is no such study.
-            Busy: too many questions wait for the model.
-            Unavailable: the model cannot follow the log, or takes too long, or the reader has left.
+            StudyNotFound: the study does not exist.
+            Busy: too many requests wait for the model.
+            Unavailable: the model cannot process the log or takes too long, or the client has disconnected.
         """
         reader, future = READER.get(), Future[tuple[StudyRow, Any]]()
 
         def receive(study: StudyRow | None, reply: Any) -> None:
-            with suppress(InvalidStateError):  # the reader has left, or waits no longer
+            with suppress(InvalidStateError):  # the client has disconnected, or the timeout has passed
                 if isinstance(reply, Exception):
                     future.set_exception(reply)
                 elif study is not None:
@@ -162,12 +162,12 @@ class Service:
 
     @property
     def is_loading(self) -> bool:
-        """Whether the server has just started, and suggestions wait until the engine is loaded."""
+        """Whether the server has just started and is still loading the engine, for which suggestions wait."""
         return self.inference.loaded_at == math.inf
 
     @contextmanager
     def closed(self, study_id: str) -> Iterator[None]:
-        """Requests to the study are refused as busy meanwhile: it is about to be deleted."""
+        """Refuse requests to a study as busy, while it is being deleted."""
         with self._guard:
             self._closed[study_id] += 1
         try:
@@ -177,7 +177,7 @@ class Service:
                 self._closed -= Counter([study_id])
 
     def forget(self, study_id: str) -> None:
-        """The study was deleted, or its rows were replaced."""
+        """Drop the cached state of a study, after it was deleted or its rows were replaced."""
         with self._guard:
             self._owner(study_id).forget()
         self.changes.notify(study_id, None, may_free=True)
@@ -191,7 +191,7 @@ class Service:
         self.scheduler.open()
 
     def close(self) -> None:
-        """End the threads; requests that wait get no answer."""
+        """Stop the threads. Waiting requests get no answer."""
         self.scheduler.close()
 
     def _serve(self, study_id: str) -> None:
@@ -201,7 +201,7 @@ class Service:
             owner.process_queues()
 
     def _owner(self, study_id: str) -> Owner:
-        """The owner of a study; the caller holds the guard for as long as it uses the owner."""
+        """Return the owner of a study. The caller must hold the guard while it uses the owner."""
         owner = self._owners.get(study_id)
         if owner is None:
             owner = self._owners[study_id] = Owner(study_id, self)
@@ -218,7 +218,7 @@ class Service:
 
 
 def no_outcome(study_id: str, seconds: float) -> Unavailable:
-    """For a request that may still be performed."""
+    """Return the error for a timeout of a request that may still be performed."""
     return Unavailable(
         f"Study {study_id!r} has not answered within {seconds:g} s; send the request again with the same "
         "Idempotency-Key."

@@ -18,7 +18,7 @@ MOST_SHARES = 1000
 
 
 def access(service: Service, study_id: str) -> Access:
-    """The owner and the shares of a study.
+    """Return the owner and the shares of a study.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -29,7 +29,7 @@ def access(service: Service, study_id: str) -> Access:
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
-    """The strongest right that the caller, who may read the study, has on it."""
+    """Return the strongest right that the caller has on a study that it may read."""
     if not caller.has("work"):
         return "read"
     if caller.is_admin:
@@ -40,19 +40,19 @@ def right(service: Service, caller: Caller, study_id: str) -> Right:
 
 
 def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:
-    """Give a study to another owner, share it, or revoke shares.
+    """Change the owner of a study, share it, or revoke shares.
 
     Args:
         service: the service.
         caller: the user who makes the change.
         study_id: the study's id.
-        changes: ``owner``, and ``shared_with``: rights by user, None to revoke one. A former owner keeps no right,
+        changes: ``owner``, and ``shared_with``: rights by user, None to revoke one. The previous owner keeps no right,
             unless ``shared_with`` gives one.
 
     Raises:
         StudyNotFound: the study does not exist.
-        Forbidden: the owner would change, and the caller's token limits what may be stored.
-        Invalid: the study would be shared with its owner, or with too many users, or the new owner has no token.
+        Forbidden: the owner would change, and the caller's token has a storage quota.
+        Invalid: the study would be shared with its owner or too many users, or the new owner has no token.
     """
     if "owner" in changes and caller.quotas is not None and caller.quotas.limit_storage:
         raise Forbidden("Your token has a storage quota, so only an administrator can change the owner of your study.")
@@ -69,10 +69,10 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
 
 
 def _check_user(connection: Connection, user: str) -> None:
-    """Refuse an owner who cannot log in, such as one whose name is mistyped. Without tokens nobody logs in.
+    """Refuse an owner without a token, such as a mistyped name. On a server without tokens, any name is allowed.
 
     Raises:
-        Invalid: nobody has a token under this name.
+        Invalid: the user has no token.
     """
     if tokens.any_exist(connection) and not tokens.has_any(connection, user):
         detail = f"is {shown(user)}, who has no token; check the name, or ask an administrator to create a token first"

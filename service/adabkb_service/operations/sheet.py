@@ -1,6 +1,6 @@
-"""Excel files: the table of a study as a sheet, and a user's sheet as a table of texts.
+"""Excel files: write the table of a study as a sheet, and read a user's sheet as text.
 
-Numbers are exact in both directions. Excel itself shows 15 digits of them and keeps all.
+Numbers are exact in both directions. Excel shows only 15 digits of a number, but stores all.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from adabkb_service.storage.rows import StudyRow
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_BYTES = 64 * 2**20
-"""The largest unpacked size of a file's parts, in bytes: a small file may unpack to any size."""
+"""The maximum unpacked size of a file's parts, in bytes, since a small file may unpack to any size."""
 MOST_ROWS, MOST_COLUMNS = 20_000, 400
-"""The most rows and columns of a sheet that is read."""
+"""The maximum number of rows and columns of a sheet that is read."""
 WIDEST = 40
-"""Characters of a column, at most."""
+"""The maximum width of a column, in characters."""
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
-    """Write the rows of ``table`` as a sheet. Its columns have names and units as people read them."""
+    """Write the rows of ``table`` as a sheet. The titles of its columns have labels and units."""
     from openpyxl import Workbook  # noqa: PLC0415 (takes a while)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import Font  # noqa: PLC0415
@@ -52,7 +52,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # and take it for a formula after a "="
+            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # and take "=..." for a formula
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value
@@ -67,7 +67,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
 
 def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
-    """The titles of columns of ``table``, with labels and units; two columns never have the same title."""
+    """Return the titles of ``table``'s columns, with labels and units; titles are unique."""
     words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
     quantities = definition.quantities
     objective = quantities.get(OBJECTIVE, UNNAMED)
@@ -80,10 +80,10 @@ def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
 
 
 def read(content: bytes) -> str:
-    """The first sheet of an Excel file as text: a line for each row, with tabs between cells, quoted as in CSV.
+    """Return the first sheet of an Excel file as text: a line per row, cells separated by tabs and quoted as in CSV.
 
     Raises:
-        Invalid: it is none, or too large.
+        Invalid: the file is not an Excel file, or too large.
     """
     written = io.StringIO()
     lines = csv.writer(written, delimiter="\t", lineterminator="\n")
@@ -104,7 +104,7 @@ def _rows(content: bytes) -> Iterator[list[str]]:
             raise _refused(f"unpacks to {size:,} bytes; at most {MOST_BYTES:,} are read")
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # which the file says, and may be wrong about
+        sheet.reset_dimensions()  # the size stated in the file may be wrong
         for row in sheet.iter_rows(max_row=MOST_ROWS + 2, max_col=MOST_COLUMNS, values_only=True):
             cells = [_text(value) for value in row]
             while cells and not cells[-1]:
@@ -113,7 +113,7 @@ def _rows(content: bytes) -> Iterator[list[str]]:
         book.close()
     except Invalid:
         raise
-    except Exception as error:  # openpyxl raises whatever its parser meets in a file that is none
+    except Exception as error:  # openpyxl raises various errors for invalid files
         raise _refused(f"is not a valid .xlsx file ({type(error).__name__}); save it as .xlsx or CSV") from error
 
 

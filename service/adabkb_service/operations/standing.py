@@ -1,4 +1,4 @@
-"""The state of a study, in a sentence."""
+"""The state of a study in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REASONS: Mapping[str, str] = {
 
 
 def standing(study: Study) -> str:
-    """The state of a study."""
+    """Return the state of a study in one sentence."""
     if study.model.status == "degraded":
         return (
             "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "

@@ -15,7 +15,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 
 MOST_STUDIES = 1000
-"""The most studies that are shown, the newest ones: each has a dozen time series."""
+"""The maximum number of studies with metrics, the newest ones; each has a dozen time series."""
 STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
 
 
@@ -27,14 +27,14 @@ class StudyCollector(Collector):
         self._caller = caller
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client calls it."""
+        """Yield the metrics (called by prometheus_client)."""
         with self._database.reading() as connection:
             rows = studies.bounded_page(connection, None, MOST_STUDIES, *readable(self._caller)).rows
         yield from of_studies(rows)
 
 
 def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
-    """Metrics of these studies."""
+    """Yield the metrics of these studies."""
     trials = GaugeMetricFamily("adabkb_study_trials", "Trials of a study, by state.", labels=["study", "state"])
     state = GaugeMetricFamily("adabkb_study_state", "1 for the state of a study.", labels=["study", "state"])
     results = GaugeMetricFamily("adabkb_study_results", "Results of a study.", labels=["study"])

@@ -1,4 +1,4 @@
-"""What a report of a study says, for a page to print and for a notebook: the facts, as of one moment."""
+"""The facts in a study's report, as of one moment, for the printed page and for Markdown."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ CHANGES: tuple[EventKind, ...] = (
     "resumed",
     "completed",
 )
-"""Events that a person causes, or that concern the whole study."""
+"""Events that a user causes, or that concern the whole study."""
 MOST_CHANGES = 500
-"""The last changes, and the last entries of the audit log, that a report has."""
+"""The maximum number of changes, and of audit log entries, in a report; the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table of results: a trial with a result, or either alone."""
+    """A row of the table of results: a result with its trial, or either alone."""
 
     trial: answers.Trial | None
     result: answers.Observation | None
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """A study as of one moment."""
+    """The facts about a study, as of one moment."""
 
     study: answers.Study
     assessment: Assessment
@@ -59,30 +59,30 @@ class StudyReport:
     workers: list[WorkerRow]
     changes: list[Event]
     acts: list[AuditEntry] | None
-    """Of the audit log; None for a reader who may not see it."""
+    """Entries of the audit log; None for a reader who may not see it."""
     files: list[FileRow]
-    """Of its trials."""
+    """Files of the study's trials."""
     digest: str
-    """SHA-256, in hexadecimal digits, of the log: of the lines of its events in an export."""
+    """SHA-256 of the log, in hexadecimal digits: of the lines of its events in an export."""
     made_at: datetime
     made_by: str
-    """The version of the server."""
+    """The version of the server that made the report."""
     lines: Iterator[Line]
-    """The results, and the trials without one, by number of the trial; to be read while the report is open."""
+    """The results, and the trials without one, ordered by trial; available only while the report is open."""
 
 
 @contextmanager
 def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterator[StudyReport]:
-    """The report of a study, while it is open. What its model says may be a moment older than the results.
+    """Open the report of a study. The model's answers may be a moment older than the results.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        with_audit: whether its reader may see the audit log.
+        with_audit: whether the reader may see the audit log.
 
     Raises:
-        StudyNotFound: there is no such study.
-        Busy: too many questions wait for its model.
+        StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     told, best = assessment.assessment(service, study_id), predict.recommendation(service, study_id)
     with service.database.reading() as connection:

@@ -3,34 +3,33 @@
 The owner of the study in this process (``study/owner.py``) performs this request with all others that wait for the
 study:
 
-1. Overdue leases expire, so that their trials wait for a worker again (or fail, after the most attempts). Waiting
-   trials that an edit of the space has left outside fail. The study's state is brought up to date. Where the request
-   fixes parameters, or has a context, only trials with these values count as waiting, and points that were decided on
-   without them cannot be used.
-2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
-   study is paused or complete.
-3. If the model has already decided on that many points, they are taken, unless an event that affects the model
-   (``EventRow.affects_model``: a result, for instance) was committed since. When the first of them are issued, the
-   others rest on that event: the model has decided on them with the first ones pending. Usually the points can be
-   taken: the model decides on the next ones as soon as it has folded a result. Otherwise the request is parked until
-   the model replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up before it
-   is parked, as a repetition need not wait.
-4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
+1. Overdue leases expire, so that their trials wait again, or fail after the maximum number of attempts. Waiting trials
+   that an edit of the space has excluded fail. The study's state is updated. If the request fixes parameters or has a
+   context, only trials with these values count as waiting, and points that were decided without them cannot be used.
+2. The number of new points is computed: the request's count less the waiting trials, within the study's budget and
+   limits; 0 if the study is paused or complete.
+3. If the model has already decided on that many points, they are used, unless an event that affects the model (such as
+   a result, see ``EventRow.affects_model``) was committed since. Once the first of them are issued, the others remain
+   usable, because the model decided on them with the first ones pending. Usually points are available, since the model
+   decides on the next ones as soon as it has processed a result. Otherwise the request is parked until the model
+   replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up before, since a
+   repetition need not wait.
+4. ``_hand_out`` turns the points into events; the transition function (``study/transitions.py``) turns these into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
-   or the database refuses the key as there is one already, nothing is written, the study is read again, and steps 1 to
-   5 are repeated; a request whose key is stored then gets the stored answer. What step 1 has changed may be committed
-   earlier, if the request has to wait for the model. The answer is sent after the commit.
+   or the database refuses a duplicate key, nothing is written, the study is read again, and steps 1 to 5 are repeated.
+   A request whose key is already stored gets the stored answer. Changes of step 1 may be committed earlier, if the
+   request has to wait for the model. The answer is sent after the commit.
 
-The points that are missing are drawn quasi-randomly ``timeouts.suggestion`` after the request came to the server that
-performs it (after the start of a server: after its engine was loaded), or at once if no useful reply of the model is
-expected soon (``ModelLink.is_worth_waiting_for``). The answer says ``degraded`` then, and whenever the study records
-that its model failed.
+Points that are still missing ``timeouts.suggestion`` after the request reached the server that performs it are drawn
+quasi-randomly. Just after a server has started, this time begins when its engine is loaded. They are drawn at once if
+no useful reply of the model is expected soon (``ModelLink.is_worth_waiting_for``). The answer is then marked as
+``degraded``, as it is whenever the study's model has failed.
 
-A crash before the commit leaves no trial and no answer; what step 1 has committed stays. A crash after it leaves both,
-and the client, which repeats the request with its key, gets the stored answer; without a key the trial is issued
-again once its lease has run out. The model is rebuilt from what was stored of it and the events since: every decision
-of the model is a function of the events before it. Whether a point is one of the model or quasi-random depends on the
-clock, and stands in the log.
+A crash before the commit leaves no trial and no answer, but changes of step 1 that were committed remain. A crash
+after the commit leaves both, and a client that repeats the request with its key gets the stored answer. Without a key
+the trial is issued again once its lease has expired. The model is rebuilt from its stored state and the later events,
+since each decision is a function of the events before it. Whether a point comes from the model or is quasi-random
+depends on the clock, and is recorded in the log.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "paused": 5.0,
     "failures": 5.0,
 }
-"""Seconds after which a repeated request may get a trial, by the reason why this one got none."""
+"""Seconds after which a repeated request may get a trial, by the reason why this request got none."""
 CANNOT_FIX = (
     "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
     "whole study, declare it with kind fixed"
@@ -74,17 +73,17 @@ CANNOT_FIX = (
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """A request to issue up to ``body.count`` trials: waiting ones first, then new ones.
+    """Return a request to issue up to ``body.count`` trials, waiting ones before new ones.
 
     Its outcome may be one of these errors:
-        StudyNotFound: there is no such study.
-        Invalid: a value that is to be fixed, or of the context, is not one of the parameter, the context is not that of
-            the study, or the study's system cannot hold any values.
-        Busy: too many requests wait for the study, this one has for ten seconds, or other servers kept committing
-            first, for five.
-        Unavailable: the engine is still being loaded.
+        StudyNotFound: the study does not exist.
+        Invalid: a fixed or context value is not a value of its parameter, the context does not match the study, or the
+            study's algorithm cannot fix parameters.
+        Busy: too many requests wait for the study, or this one waited for ten seconds, or other servers committed first
+            for five seconds.
+        Unavailable: the server is still loading the engine.
         RequestInProgress: a request with the same key is being performed.
-        IdempotencyKeyReused: the key came before with another request.
+        IdempotencyKeyReused: the key was used with another request.
     """
     return Request(
         study_id,
@@ -97,15 +96,15 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
-    """Let trials whose leases have run out wait again. Of the trials that may be issued, fail those that an edit of
-    the space has left outside. If that was one failure too many, the study is paused before points are counted."""
+    """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. The study may be paused
+    for these failures before points are counted."""
     leases.expire_overdue(draft)
     fail_out_of_space_trials(draft, None if body.fixed or body.context else body.count)
     lifecycle.update_state(draft)
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
-    """The points on which the model must decide."""
+    """Return the number and kind of points that the model must decide on."""
     study, within = draft.study, _slice(body, draft)
     waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
     count = max(min(body.count - waiting, lifecycle.room(study)), 0)
@@ -113,17 +112,17 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
-    """The points with the values that the request fixes, in its context; None if it fixes no parameter that varies, and
-    the study has no context.
+    """Return the points with the values that the request fixes, in its context; None if it fixes no varying parameter
+    and the study has no context.
 
     Raises:
-        Invalid: a value is not one of its parameter, one of the context is missing, no feasible point has the values,
-            or the study's system cannot hold parameters fixed.
+        Invalid: a value is not a value of its parameter, a context value is missing, no feasible point has the values,
+            or the study's algorithm cannot fix parameters.
     """
     space, fixed = draft.space, body.fixed or {}
     context = checked_context(space, body.context or {}, "/context")
     check_not_context(space, fixed, "/fixed")
-    # Whether a parameter is active may depend on the context, too.
+    # Whether a parameter is active may also depend on the context.
     values = {**context, **checked_fixed(space, {**context, **fixed}, "/fixed")}
     check_offered(space, values, "/fixed")
     if not values:
@@ -142,12 +141,12 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
     rows += [_add(draft, point, body) for point in points]
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
-    # An answer without trials may be another one when the request comes again, so it is not stored under its key.
+    # A repetition of a request that got no trials may get some, so the answer is not stored under its key.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
 
 
 def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
-    """A new trial, leased to the worker of the request."""
+    """Return a new trial, leased to the worker of the request."""
     number = draft.study.trials + 1
     payload = {
         "parameters": point.parameters,
@@ -166,7 +165,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
 
 
 def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool) -> Suggested:
-    """Fewer trials than asked for always come with a reason."""
+    """Return the answer, with a reason if there are fewer trials than requested."""
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.count:

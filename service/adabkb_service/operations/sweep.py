@@ -1,8 +1,8 @@
 """Periodic work of the server.
 
-It expires leases, forgets old idempotency keys, empties the trash, and removes the rows of deleted studies.
+It expires leases, deletes old idempotency keys, empties the trash, and removes the rows of deleted studies.
 
-Any number of servers may do so at once: the second one finds nothing left to do.
+Any number of servers may run it at the same time: each finds only what the others have left.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from adabkb_service.study.request import Outcome, Points, Request
 logger = logging.getLogger(__name__)
 
 STUDIES_AT_ONCE = 100
-"""The number of studies whose leases are checked at a time."""
+"""The number of studies whose leases are checked at the same time."""
 SWEEP_SECONDS = 10.0
-"""Seconds for which a sweep waits for these studies; a study that takes longer does not delay the next ones."""
+"""Seconds for which a sweep waits for these studies before it goes on to the next ones."""
 FAILED_SECONDS = 60.0
-"""Seconds after which a study whose leases could not be expired is tried again."""
+"""Seconds until the next attempt for a study whose leases could not be expired."""
 KEYS_AT_ONCE = 500
-"""Keys that are deleted in one transaction, so that other transactions do not wait long."""
+"""The number of keys that one transaction deletes; a small number keeps other transactions from waiting."""
 CONTAINERS_AT_ONCE = 100
-"""The most deleted studies whose rows are removed in one sweep, if they are small enough."""
+"""The maximum number of deleted studies whose rows one sweep removes, if they are small enough."""
 REMOVAL_SECONDS = 1.0
-"""Seconds for which a sweep removes rows; leases that expire meanwhile are noticed that much later."""
+"""Seconds for which a sweep removes rows; the next check of leases is delayed by this time."""
 CATCHING_UP = 2.0
-"""How much faster than time the cutoff of deleted keys may move."""
+"""The maximum speed of the cutoff of deleted keys, relative to the clock."""
 
 
 def sweep(service: Service) -> None:
-    """Expire the leases of all studies that have run out. An error of one study does not affect the others.
+    """Expire all overdue leases. An error of one study does not affect the others.
 
     Raises:
         AdaBKBError: the database does not answer.
@@ -61,8 +61,8 @@ def sweep(service: Service) -> None:
 
 
 def _do_each(service: Service, requests: Sequence[Request[StudySummary]]) -> None:
-    """Perform requests to different studies, some at a time. Studies that are deleted or busy are left out. A study
-    that fails is left out of sweeps for some time.
+    """Perform requests to different studies, several at a time. Studies that are deleted or busy are skipped. A study
+    whose request fails is skipped for ``FAILED_SECONDS``.
 
     Raises:
         Unavailable: the database does not answer.
@@ -91,16 +91,15 @@ def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
 
 
 def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
-    """Delete the idempotency keys that are older than this.
+    """Delete the idempotency keys that are older than ``hours``.
 
-    The clock alone does not decide: if it is a day ahead, keys must not be a day older at once. So the cutoff before
-    which keys are forgotten is stored, and it moves by no more than twice the time that has really passed since it last
-    moved.
+    A clock that jumps ahead by a day must not delete keys a day too early. So the cutoff is stored, and advances by at
+    most twice the time that has passed since it last advanced.
 
     Args:
         service: the service.
-        hours: how long keys are remembered.
-        seconds_since: how long the server has run since it last did this, or since it started.
+        hours: the age at which keys are deleted.
+        seconds_since: seconds since the last call in this server, or since its start.
     """
     with service.database.writing() as connection:
         span = timedelta(hours=hours)
@@ -117,8 +116,8 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Delete for good what has been in the trash for long enough, by a cutoff like that of keys, and old
-    entries of the audit log."""
+    """Permanently delete studies that have been in the trash for ``trash.DAYS``, with a cutoff like that of keys, and
+    old entries of the audit log."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
@@ -128,7 +127,7 @@ def empty_trash(service: Service, seconds_since: float) -> None:
 
 
 def _forget(service: Service, forget: Callable[[Connection, int], int]) -> None:
-    """Delete rows in short transactions, with a function that deletes up to a given number and returns the count."""
+    """Call a function that deletes up to a given number of rows, in short transactions, until none are left."""
     pace, is_over = Pace(), False
     while not is_over:
         rows = pace.rows
@@ -137,8 +136,7 @@ def _forget(service: Service, forget: Callable[[Connection, int], int]) -> None:
 
 
 def remove_abandoned(service: Service) -> None:
-    """Go on to remove the rows of large studies that were deleted, of what was deleted from the trash, and of imports
-    that were broken off.
+    """Continue to remove the rows of large deleted studies, of purged studies, and of interrupted imports.
 
     Raises:
         AdaBKBError: the database does not answer, or is busy.
@@ -160,14 +158,14 @@ def _move_cutoff(
     oldest: datetime | None,
     seconds_since: float,
 ) -> datetime:
-    """The time before which things are forgotten now, which is stored.
+    """Advance the stored time before which entries of a kind are deleted, and return it.
 
     Args:
-        service, connection: where.
-        name: what they are.
-        span: for which they are kept.
-        oldest: of them, if there is one.
-        seconds_since: for which the server has really run since it last did this.
+        service, connection: the service and the connection to its database.
+        name: the kind of entries.
+        span: how long they are kept.
+        oldest: the time of the oldest entry, if there is one.
+        seconds_since: seconds since the last call in this server, or since its start.
     """
     before, known = service.clock() - span, retention_cutoffs.find(connection, name)
     if known is None:
@@ -178,8 +176,8 @@ def _move_cutoff(
 
 
 def clamp_leases(service: Service) -> None:
-    """Shorten leases that end later than their length from now, as the server starts. There are some if the clock was
-    ahead when they were given."""
+    """Shorten leases whose remaining time exceeds their length, when the server starts. Such leases exist if the clock
+    was ahead when they were granted."""
     with service.database.reading() as connection:
         too_long = trials.leased_beyond(connection, service.clock())
     numbers: defaultdict[str, list[int]] = defaultdict(list)

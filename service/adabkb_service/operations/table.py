@@ -1,4 +1,5 @@
-"""The table of a study's trials and results, as CSV. ``Study.to_frame`` of the client has the same columns and rows."""
+"""The table of a study's trials and results, as CSV, with the same columns and rows as the client's
+``Study.to_frame``."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
 from adabkb_service.study import render
 
 FIRST = ("trial", "state")
-"""Columns before those of the parameters."""
+"""Columns before the parameters."""
 RESULT = ("value", "std_error")
-"""Columns between those of the parameters and those of the metrics."""
+"""Columns between the parameters and the metrics."""
 LAST = (
     "reason",
     "worker",
@@ -35,7 +36,7 @@ LAST = (
     "excluded",
     "outside",
 )
-"""Columns after those of the metrics."""
+"""Columns after the metrics."""
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """The first characters of a spreadsheet formula, after the quotation marks of escaped ones."""
@@ -45,9 +46,10 @@ Row = dict[str, Any]
 
 
 def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    """Write the table: the trials by number, then the results at points that nobody suggested, by number.
+    """Write the table: the trials ordered by number, then the results without a trial, ordered by number.
 
-    A trial without a result has one row, and one with several results (replicates of several attempts) a row for each.
+    A trial without a result has one row. A trial with several results (replicates by several attempts) has one for
+    each.
     """
     table = csv.DictWriter(file, columns(study), lineterminator="\n")
     table.writeheader()
@@ -56,7 +58,7 @@ def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
 
 
 def columns(study: StudyRow) -> list[str]:
-    """The names of the columns of a study's table."""
+    """Return the names of the columns of a study's table."""
     parameters = [f"parameters.{parameter.name}" for parameter in definition_of(study.definition).space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
     metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
@@ -64,13 +66,13 @@ def columns(study: StudyRow) -> list[str]:
 
 
 def escaped(cell: Any) -> Any:
-    """A cell. A spreadsheet would compute a text that begins like a formula, so it has a quotation mark before it,
-    which ``import_results`` of the client takes away."""
+    """Return a cell in which a text that looks like a formula is escaped with a quotation mark. The client's
+    ``import_results`` removes it."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
-    """The rows, by the names of the columns; a cell may be missing."""
+    """Yield the rows as dictionaries by column name. Columns without a value may be missing."""
     space = definition_of(study.definition).space()
     for trial, result in pairs(connection, study):
         told = {"state": "completed"} if trial is None else _of_trial(trial, result)
@@ -81,7 +83,7 @@ def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
 
 
 def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:
-    """What each row is about: a trial with a result, or either alone."""
+    """Yield the subject of each row: a trial with a result, or either alone."""
     last = 0
     while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
         last = found[-1].number
@@ -100,7 +102,7 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
 
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
-    """The cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
+    """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
     known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
         known |= {
@@ -126,7 +128,7 @@ def _time(moment: datetime | None) -> str | None:
 
 
 def _point(parameters: dict[str, Any]) -> Row:
-    """The cells of the active parameters: lists and null as in JSON."""
+    """Return the cells of the active parameters, with lists and null as JSON."""
     return {
         f"parameters.{name}": json.dumps(value) if value is None or isinstance(value, list) else value
         for name, value in parameters.items()

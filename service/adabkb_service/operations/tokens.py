@@ -1,4 +1,4 @@
-"""/v1/tokens, and links to a study, which are tokens too: create, list, change, revoke."""
+"""/v1/tokens, and share links, which are tokens, too: create, list, change and revoke."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from adabkb_service.study.request import Key
 
 
 def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = None) -> NewToken:
-    """Make a token. The answer is the only place that has its secret, so an idempotency key makes one token at most.
+    """Create a token. Only this answer contains the secret, so a repeated idempotency key is refused.
 
     Raises:
-        TokenMade: the key made one before.
-        Invalid: it would have expired already, or an administrator would be restricted to some studies.
+        TokenMade: the key has already created a token.
+        Invalid: the token would be expired, or an administrator would be restricted to some studies.
     """
     if body.studies is not None and "admin" in body.scopes:
         detail = "cannot be combined with the scope admin, which covers all studies; leave out one of them"
@@ -35,13 +35,13 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
 def create_link(
     service: Service, caller: Caller, study_id: str, expires_at: datetime | None, key: Key | None = None
 ) -> NewToken:
-    """Make a share link: a token with which anyone can read a study, in its owner's name; at most one per key.
+    """Create a share link: a token that lets anyone read a study, in its owner's name. An idempotency key creates one.
 
     Raises:
-        TokenMade: the key made one before.
-        StudyNotFound: there is none.
-        Forbidden: the study is nobody's, its owner has no token, or the server asks for no tokens.
-        Invalid: it would have expired already.
+        TokenMade: the key has already created a link.
+        StudyNotFound: the study does not exist.
+        Forbidden: the study has no owner, the owner has no token, or the server requires no tokens.
+        Invalid: the link would be expired.
     """
     if caller.user is None:
         raise Forbidden("This server needs no tokens, so share its URL instead of a link.")
@@ -59,17 +59,17 @@ def create_link(
 def page(
     service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> tuple[list[Token], tuple[datetime, str] | None]:
-    """Tokens, newest first, or those that are links to a study; and where the next page starts."""
+    """Return a page of tokens, newest first, or of the share links of a study; and the start of the next page."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
     return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
 
 
 def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
-    """Revoke a token, or one that is a link to a study.
+    """Revoke a token, or a share link of a study.
 
     Raises:
-        TokenNotFound: there is none.
+        TokenNotFound: the token does not exist.
     """
     with service.database.writing() as connection:
         row = tokens.find(connection, token_id)
@@ -82,10 +82,10 @@ def revoke(service: Service, caller: Caller, token_id: str, link: str | None = N
 
 
 def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, float | None]) -> Token:
-    """Change quotas of a token, by name; None is for the server's default.
+    """Change quotas of a token, by name; None restores the server's default.
 
     Raises:
-        TokenNotFound: there is none.
+        TokenNotFound: the token does not exist.
     """
     with service.database.writing() as connection:
         row = tokens.find(connection, token_id)
@@ -99,7 +99,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
 
 
 def own(service: Service, caller: Caller) -> Self:
-    """The caller's identity, rights and usage."""
+    """Return the caller's identity, rights and usage."""
     used = None
     if caller.user is not None and not caller.is_link:
         with service.database.reading() as connection:
@@ -116,7 +116,7 @@ def own(service: Service, caller: Caller) -> Self:
 
 
 def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
-    """Those that are not the server's defaults, as they are stored."""
+    """Return the quotas that differ from the server's defaults, as stored."""
     return {name: value for name, value in quotas.items() if value is not None} or None
 
 
@@ -150,7 +150,7 @@ def _made(
 
 
 def id_of(key: Key) -> str:
-    """The id of what a key makes: a token, or a webhook."""
+    """Return the id of the token or webhook that a key creates."""
     return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 
@@ -160,5 +160,5 @@ def _shown(row: TokenRow) -> Token:
 
 
 def _told(token: Token) -> dict[str, object]:
-    """The entry of a new token in the audit log."""
+    """Return the details of a new token for the audit log."""
     return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at", "quotas"})

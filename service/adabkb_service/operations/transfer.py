@@ -1,5 +1,5 @@
-"""Snapshots of older studies, made when a new study that uses them is created: a limited number of points of each,
-in coordinates of the new space, with results in the units of a model."""
+"""Snapshots of older studies, taken when a new study that transfers from them is created. A snapshot holds a limited
+number of points in coordinates of the new space, with standardized results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from adabkb_service.storage.rows import ObservationRow, StudyRow
 Array = NDArray[np.float64]
 
 FEWEST_RESULTS = 4
-"""The fewest results of an older study within the new space."""
+"""The minimum number of results of an older study within the new space."""
 LOOKED_AT = 500
-"""Best results of an older study, and about as many others, that a snapshot is made from."""
+"""The number of best results of an older study from which a snapshot is taken, and about that of other results."""
 DIGITS = 6
-"""Decimal digits of a coordinate and of an output."""
+"""Decimals of the stored coordinates and outputs."""
 
 UNKNOWN = "is not a study that you may read; give one that GET /v1/studies lists, or leave it out"
 SEVERAL = "has several objectives, and none matches this study's; leave it out"
@@ -42,10 +42,10 @@ TOO_FEW = (
 
 
 def snapshots(connection: Connection, definition: StudyDefinition, caller: Caller) -> list[Snapshot]:
-    """Snapshots of the older studies that a definition names, in their current state.
+    """Take snapshots of the older studies that a definition names, in their current state.
 
     Raises:
-        Invalid: one is not to be read by the caller, or of no use; one fault per study.
+        Invalid: the caller may not read a study, or it cannot be used; one error per study.
     """
     made = [_snapshot(connection, study_id, definition, caller) for study_id in definition.transfer_from]
     faults = [
@@ -59,7 +59,7 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
 
 
 def _snapshot(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> Snapshot | str:
-    """The snapshot of a study, or the reason why it cannot be used."""
+    """Return the snapshot of a study, or the reason why it cannot be used."""
     study = studies.find(connection, study_id)
     if study is None or not _may_read(connection, study_id, caller):
         return UNKNOWN
@@ -90,7 +90,7 @@ def _may_read(connection: Connection, study_id: str, caller: Caller) -> bool:
 def _results(
     connection: Connection, study: StudyRow, older: StoredDefinition, new: StudyDefinition, shared: list[str]
 ) -> tuple[list[list[float]], list[float]]:
-    """Positions along the shared axes, and values, of results that lie in both spaces as they are now."""
+    """Return positions along the shared axes, and values, of the results that lie in both spaces as they are now."""
     space, was = new.space(), older.space()
     rests = zip(space.axes, space.activity.rest.tolist(), strict=True)
     axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
@@ -104,7 +104,7 @@ def _results(
 
 
 def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
-    """The position of a result along some axes, at rest along those that are inactive there; None outside."""
+    """Return the position of a result along some axes, with inactive ones at rest; None outside of an axis."""
     point = was.present(row.parameters)
     if point is None:
         return None
@@ -115,12 +115,13 @@ def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -
 
 
 def _holds(axis: Axis, value: Any) -> bool:
-    """Whether a value lies on an axis, or between two of its values."""
+    """Return whether a value lies on an axis, or between two of its values."""
     return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else axis.low <= value <= axis.high
 
 
 def _chosen(results: Array, count: int) -> list[int]:
-    """Rows, rising: the best ones and, to the same number, others evenly from the rest."""
+    """Return the rows to keep, in increasing order: the best results, and as many others, evenly spread over the
+    rest."""
     if len(results) <= count:
         return list(range(len(results)))
     order = np.argsort(-results, kind="stable")

@@ -1,10 +1,10 @@
-"""Deleting a study, and the trash, where deleted studies can be restored from for 30 days.
+"""Delete studies; move them to the trash, from which they can be restored for 30 days.
 
-What goes into the trash is the study's export, and restoring it is an import: the same as when a study moves to another
-database. So its id can be used again, and no other table knows of deleted studies.
+The trash holds the exports of studies, and restoring a study imports it, as when a study moves to another database.
+So its id can be used again, and no other table refers to deleted studies.
 
-A study disappears in one short transaction, however large it is. Its rows are removed in many, during which its id is
-not free yet.
+A study disappears in one short transaction, however large it is. Its rows are removed in further transactions; until
+then, its id cannot be used again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from adabkb_service.study.contention import repeating
 from adabkb_service.study.request import Key, Outcome, kept, recall
 
 DAYS = 30
-"""Days for which a study stays in the trash."""
+"""The number of days for which a study stays in the trash."""
 REMOVAL_SECONDS = 2.0
-"""Seconds for which a request that deletes a large study removes its rows; the sweeps of any server remove the rest."""
+"""Seconds for which a request that deletes a large study removes its rows; sweeps remove the rest."""
 
 
 def delete(
@@ -53,17 +53,18 @@ def delete(
     *,
     purge: bool = False,
 ) -> None:
-    """Delete a study and everything below it. Of a large study, sweeps may go on to remove rows that nobody can read.
+    """Delete a study with all its data. After this call, sweeps may still remove rows of a large study; nobody can read
+    them.
 
     Args:
         service: the service.
-        study_id: which study.
-        revisions: refuse unless the study is at one of these; None for any.
-        caller: who does so.
+        study_id: the study's id.
+        revisions: the revisions at which the deletion is allowed; None for any.
+        caller: the user who deletes it.
         purge: delete permanently instead of moving to the trash.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
         PreconditionFailed: the study is at another revision.
         Busy: other servers kept writing to the study.
     """
@@ -79,13 +80,13 @@ def delete(
 def _delete(
     service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool, writer: str
 ) -> Place | None:
-    """Delete a study, and some of its rows; where to go on with the others, if there are any."""
+    """Delete a study and some of its rows; return where to continue, None if no rows are left."""
     with TemporaryFile() as packed:
         with service.database.reading() as connection:
             study = studies.get(connection, study_id)
             manage.check_revision(study, revisions)
             if not purge:
-                _pack(connection, study, packed)  # takes long: other studies are written meanwhile
+                _pack(connection, study, packed)  # takes long, without blocking other writes
         if purge:
             with service.database.writing() as connection:
                 _check_unchanged(connection, study)
@@ -119,7 +120,8 @@ def _remove(
 
 
 def page(service: Service, caller: Caller, before: int, limit: int) -> list[Deletion]:
-    """The caller's deleted studies, those deleted last first; an administrator's are all."""
+    """Return a page of the caller's deleted studies, latest deletion first; an administrator gets those of all
+    users."""
     with service.database.reading() as connection:
         return [_shown(row) for row in trash.page(connection, before, limit, *_of(caller))]
 
@@ -131,15 +133,15 @@ def restore(
 
     Args:
         service: the service.
-        caller: who does so.
-        study_id: which study.
-        number: of its deletion; None for the last one.
-        key: of the request; with it, a repetition gets the answer of the first time.
+        caller: the user who restores it.
+        study_id: the study's id.
+        number: the number of its deletion; None for the last one.
+        key: the idempotency key of the request.
 
     Raises:
-        DeletionNotFound: there is none of this id and number in the trash.
-        StudyExists: there is a study of this id again.
-        QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
+        DeletionNotFound: the trash has no such study, or no deletion of it with this number.
+        StudyExists: a study of this id exists.
+        QuotaExceeded: the caller's quota of studies or storage is used up.
     """
     with service.database.reading() as connection:
         if known := recall(connection, key, views.Study):
@@ -171,7 +173,7 @@ def purge(service: Service, caller: Caller, number: int) -> None:
     """Permanently delete a study in the trash.
 
     Raises:
-        DeletionNotFound: there is none of this number.
+        DeletionNotFound: the trash has no deletion with this number.
     """
     with service.database.writing() as connection:
         found = trash.page(connection, 0, 1, *_of(caller), table.c.id == number)
@@ -182,7 +184,7 @@ def purge(service: Service, caller: Caller, number: int) -> None:
 
 
 def _of(caller: Caller) -> list[ColumnElement[bool]]:
-    """The conditions that a study in the trash is the caller's."""
+    """Return the SQL conditions that select the caller's studies in the trash."""
     if caller.is_admin:
         return []
     restriction = [] if caller.studies is None else [grants.named(table.c.study_id, caller.studies)]

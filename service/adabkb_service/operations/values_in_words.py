@@ -1,4 +1,4 @@
-"""Numbers and values as people read them; ``assets/words.js`` has the same for scripts."""
+"""Format numbers and values for people; ``assets/words.js`` does the same for scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def figure(value: float | None, digits: int = 5) -> str:
-    """A number with as many digits as are of use; a dash for none."""
+    """Format a number with up to ``digits`` significant digits; None becomes a dash."""
     if value is None:
         return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
@@ -18,7 +18,7 @@ def figure(value: float | None, digits: int = 5) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of a parameter as a person writes it."""
+    """Format a value of a parameter."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int | float):

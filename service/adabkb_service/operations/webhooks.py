@@ -1,4 +1,4 @@
-"""/v1/studies/{id}/webhooks: where messages about a study are sent."""
+"""/v1/studies/{id}/webhooks: manage the webhooks of a study."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from adabkb_service.storage.webhooks import WebhookRow
 from adabkb_service.study.request import Key
 
 MOST = 10
-"""Webhooks of a study."""
+"""The maximum number of webhooks of a study."""
 
 
 def listed(service: Service, study_id: str) -> list[Webhook]:
-    """The webhooks of a study, the oldest first.
+    """Return the webhooks of a study, oldest first.
 
     Raises:
-        StudyNotFound: there is none.
+        StudyNotFound: the study does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -42,20 +42,20 @@ def add(
     networks: Sequence[Network],
     key: Key | None = None,
 ) -> NewWebhook:
-    """Add a webhook, which gets what happens from now on.
+    """Add a webhook, which is notified of events from now on.
 
     Args:
         service: the running service.
-        caller: who does so.
+        caller: the user who adds it.
         study_id: the study's id.
-        body: where messages are sent, and which.
-        networks: inside the server's own network that may be sent to.
-        key: of the request.
+        body: the URL and the notifications.
+        networks: private networks to which messages may be sent.
+        key: the idempotency key of the request.
 
     Raises:
-        StudyNotFound: there is none.
-        WebhookMade: one was added with this key.
-        Invalid: the address is not allowed, or the study has too many webhooks.
+        StudyNotFound: the study does not exist.
+        WebhookMade: the key has already created a webhook.
+        Invalid: the URL is not allowed, or the study has too many webhooks.
     """
     _check(body.url, networks)
     now = service.clock()
@@ -91,12 +91,12 @@ def change(
     changes: dict[str, Any],
     networks: Sequence[Network],
 ) -> Webhook:
-    """Change a webhook, or turn it on or off. One that is turned on goes on where it had stopped.
+    """Change a webhook, or turn it on or off. When turned on, it continues with the event after the last one handled.
 
     Raises:
-        StudyNotFound, WebhookNotFound: there is no such thing.
-        Invalid: the address is not allowed.
-        Contention: a message was being delivered at this moment.
+        StudyNotFound, WebhookNotFound: the study or the webhook does not exist.
+        Invalid: the URL is not allowed.
+        Contention: a message is being delivered.
     """
     if "url" in changes:
         _check(changes["url"], networks)
@@ -121,7 +121,7 @@ def remove(service: Service, caller: Caller, study_id: str, webhook_id: str) -> 
     """Delete a webhook.
 
     Raises:
-        StudyNotFound, WebhookNotFound: there is no such thing.
+        StudyNotFound, WebhookNotFound: the study or the webhook does not exist.
     """
     with service.database.writing() as connection:
         studies.get(connection, study_id)

@@ -1,7 +1,7 @@
-"""GET /v1/studies/{id}/trials/{n}/why: what a suggestion was decided on, and what became of it.
+"""GET /v1/studies/{id}/trials/{n}/why: the basis of a suggestion, and the trial's outcome.
 
-A decision rests on the whole log before it, so the log says what was known. What the model predicted at the
-point is part of the event.
+A decision depends on the whole log before it, so the log gives what was known. The event of the suggestion holds the
+prediction at the point.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adabkb_service.study.replay_state import ReplayState, replayed
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:
-    """The decision that made a trial, and all events about it.
+    """Return the decision that made a trial, and all events about the trial.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -81,7 +81,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
 
 
 def _distance(space: Space, parameters: dict[str, object], before: ReplayState) -> float | None:
-    """How far a point is from the nearest earlier one: the largest difference along any axis of the cube."""
+    """Return the distance from the nearest earlier point: the largest difference along any axis of the unit cube."""
     points = [row.parameters for row in before.trials.values()]
     points += [row.parameters for row in before.observations.values()]
     earlier = [position for position in map(space.position, points) if position is not None]
@@ -96,8 +96,8 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
 
 
 def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:
-    """The expected improvement on the best result, by the normal distribution of the prediction, times the probability
-    that the outcome constraints are kept; None while no result keeps them."""
+    """Return the expected improvement over the best result for a normally distributed prediction, times the probability
+    that the outcome constraints are satisfied; None while no result satisfies them."""
     if not best.get("feasible", True):
         return None
     lead: float = sign * (expected["mean"] - best["value"])
@@ -110,6 +110,6 @@ def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> floa
 
 
 def _path(key: str) -> list[views.CellRef]:
-    """From the root to a cell."""
+    """Return the cells from the root to a cell."""
     steps = key.split(".")
     return [views.CellRef(key=".".join(steps[: depth + 1]), depth=depth) for depth in range(len(steps))]

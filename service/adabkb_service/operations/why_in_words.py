@@ -1,4 +1,4 @@
-"""Why a point was chosen, in sentences for people. Each sentence that compares follows from the numbers beside it."""
+"""Sentences about why a point was chosen. Each comparison follows from the accompanying numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PHASES: Mapping[str | None, str] = {
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
-"""The step of the search. It implies no prediction for the point: ``outlook`` gives that."""
+"""The phase of the search. It says nothing about the prediction at the point, which ``outlook`` describes."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 BETTER = "The model expects a better result here."
@@ -39,24 +39,24 @@ def in_words(
     context: Collection[str] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
 ) -> str:
-    """Why the point of a suggestion was chosen.
+    """Yield sentences about why the point of a suggestion was chosen.
 
     Args:
-        event: the suggestion.
+        event: the event of the suggestion.
         sign: 1 if the objective is maximized, -1 if it is minimized.
         best: the best result when the point was suggested; None without one.
-        distance: from the nearest earlier point, as a share of a parameter's range; None for the first point.
-        context: names of the parameters that are not chosen.
-        names: what people call things in the study.
+        distance: distance from the nearest earlier point, as a share of a parameter's range; None for the first point.
+        context: names of the context parameters.
+        names: the labels and units of the study.
     """
     return " ".join(_sentences(event.payload, sign, best, distance, context, names))
 
 
 def outlook(lead: float, std: float) -> str:
-    """The prediction for a point, compared with the best result.
+    """Compare the prediction at a point with the best result.
 
     Args:
-        lead: by how much the expected value is better than the best result; negative if it is worse.
+        lead: how much the expected value is better than the best result; negative if it is worse.
         std: the standard deviation of the expected value.
     """
     if lead > std:
@@ -103,7 +103,7 @@ def _sentences(
 def _expectation(
     expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None, quantity: Quantity
 ) -> Iterator[str]:
-    """The prediction at the point, compared with the best result if there is one."""
+    """Yield the prediction at the point, compared with the best result if there is one."""
     if best is None:
         yield f"The model expected {_estimate(expected, quantity)} there."
     else:
@@ -125,19 +125,19 @@ def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
 
 
 def _resolved(value: float, std: float) -> str:
-    """A number with enough digits to show a tenth of the standard deviation."""
+    """Format a number with enough digits to show a tenth of the standard deviation."""
     digits = LEAST_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     rounded = float(f"{value:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}g}")
     return f"{rounded:.{MOST_DIGITS}g}"
 
 
 def _probability(lead: float, std: float) -> float:
-    """The probability that a normally distributed value is better than the best result."""
+    """Return the probability that a normally distributed value is better than the best result."""
     return float(lead > 0.0) if std <= 0.0 else math.erfc(-lead / std / math.sqrt(2.0)) / 2.0
 
 
 def _of_older(study: str, trust: float) -> str:
-    """How much an older study counted, for people."""
+    """Describe how much the model relied on an older study."""
     if trust == 0.0:
         return f"The model ignored the older study {study}."
     scale = "0: ignored, 1: used in full"

@@ -1,4 +1,4 @@
-"""Ranges at whose ends the best point lies, and wider ones."""
+"""Find ranges at whose ends the best point lies, and propose wider ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple
 from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
 
 NEAR = 0.01
-"""Share of a range that counts as its end."""
+"""Points within this share of a range from its end count as being at the end."""
 FEWEST_VALUES = 4
-"""The fewest values of a range with steps: with fewer, every second value is an end."""
+"""The minimum number of values of a range with steps; with fewer, most values are at an end."""
 LEAST_FACTOR, LARGEST_FACTOR = 2.0, 10.0
 """The factors by which a range on a log scale is widened."""
 
 
 class Edge(NamedTuple):
-    """The end of a range."""
+    """An end of a range."""
 
     parameter: str
     end: Literal["lower", "upper"]
@@ -27,8 +27,8 @@ class Edge(NamedTuple):
 
 
 def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edge]:
-    """The ends of ranges of numbers that a point lies at. The range of a periodic parameter has none, and that of a
-    context parameter is not a choice."""
+    """Return the ends of numerical ranges at which a point lies. Periodic parameters have no ends, and context
+    parameters are not chosen."""
     found = []
     for each in parameters:
         if isinstance(each, FloatParameter | IntParameter) and each.name in point and not each.context:
@@ -49,7 +49,8 @@ def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edg
 
 
 def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
-    """Down to 0 at most for a range of positive numbers: below it there are none of most quantities."""
+    """Widen a range downwards. A range of positive numbers goes down to 0 at most, since most quantities are not
+    negative."""
     bound = _beyond(each, -1.0)
     if each.low >= 0 and each.scale != "log":
         bound = max(bound, 0.0)
@@ -59,7 +60,8 @@ def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
 
 
 def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
-    """A bound that is half of the range farther out, in whole steps; on a log scale a quarter of its decades."""
+    """Return a bound that lies half of the range farther out, in whole steps; on a log scale, a quarter of its
+    decades."""
     low, high = float(each.low), float(each.high)
     if each.scale == "log":
         factor = min(max((high / low) ** 0.25, LEAST_FACTOR), LARGEST_FACTOR)
@@ -71,7 +73,7 @@ def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
 
 
 def _plain(value: float) -> float:
-    """With two significant digits."""
+    """Round to two significant digits."""
     return float(f"{value:.2g}")
 
 

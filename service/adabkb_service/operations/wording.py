@@ -1,4 +1,4 @@
-"""Labels, and short phrases about a study, for the web interface and reports."""
+"""Labels and short phrases about a study, for the web interface and for reports."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ KINDS: Mapping[str, str] = {
     "failed": "failed trials",
     "stopped": "trials stopped early",
 }
-"""Rows of which the table of results may be."""
+"""The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
-"""Decimals of what the model expects, at most; its standard deviation says how many there are."""
+"""The maximum number of decimals of a prediction, whose standard deviation determines the number."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
-"""Of a duration: seconds, and the name."""
+"""Units of a duration: seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
     "trial.reserved": "a trial is issued",
     "trial.overdue": "a trial is overdue: its lease expired",
@@ -68,12 +68,12 @@ RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store r
 
 
 def context(study: Study) -> list[str]:
-    """The names of the parameters that are not chosen but known."""
+    """Return the names of the context parameters."""
     return context_of(study.parameters)
 
 
 def chosen(study: Study) -> list[str]:
-    """The names of the parameters that are chosen."""
+    """Return the names of the parameters that are chosen."""
     known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
     return [each.name for each in study.parameters if each.name not in known]
 
@@ -87,56 +87,56 @@ def confidence(study: Study) -> str | None:
 
 
 def measured(study: Study) -> list[str]:
-    """The names of the metrics of each result, several objectives first."""
+    """Return the names of the metrics of each result, with several objectives first."""
     return [*(each.metric for each in study.objectives), *study.metrics]
 
 
 def described(study: Study) -> list[str]:
-    """The quantities with a name and a unit: the single objective, and the metrics."""
+    """Return the quantities that have a label and a unit: the single objective, and the metrics."""
     return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
 
 
 def quantities(study: Study) -> dict[str, Any]:
-    """The words of what is measured, as the API takes them."""
+    """Return labels and units of the quantities, in the format of the API."""
     return {name: each.model_dump(mode="json") for name, each in study.quantities.items()}
 
 
 def reworded(study: Study) -> list[dict[str, Any]]:
-    """The parameters, as the API takes them."""
+    """Return the parameters in the format of the API."""
     return [each.model_dump(mode="json") for each in study.parameters]
 
 
 def typed(value: object) -> str:
-    """A text or a number as a person types it in; empty for none."""
+    """Format a text or a number as a user would type it; None becomes empty."""
     if value is None:
         return ""
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:
-    """A time with the largest unit that it is a whole number of; the page takes it in this form."""
+    """Format a duration in the largest unit of which it is a multiple; the page accepts this format."""
     size, name = next(((size, name) for size, name in SPANS if seconds >= size and seconds % size == 0), (1, "s"))
     return f"{seconds / size:.10g} {name}"
 
 
 def is_sortable(name: str) -> bool:
-    """Whether a table can be sorted by the values of this name."""
+    """Return whether a table can be sorted by the values with this name."""
     return NOT_IN_PATHS not in name
 
 
 def quantity(study: Study, name: str | None = None) -> Quantity:
-    """The quantity of a metric, or of the single objective."""
+    """Return the quantity of a metric, or of the single objective."""
     return study.quantities.get(name or OBJECTIVE, UNNAMED)
 
 
 def title(study: Study, name: str | None = None) -> str:
-    """The title of a metric's column, with its unit; without a name, that of the single objective."""
+    """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)
     return titled(name or "Result", known.label, known.unit)
 
 
 def number(study: Study, name: str | None, value: float | None) -> str:
-    """A number of a metric, or of the objective, with as many digits as the study says."""
+    """Format a number of a metric, or of the objective, with the digits that the study specifies."""
     digits = quantity(study, name).digits
     if digits is None or value is None:
         return figure(value, 6)
@@ -144,67 +144,67 @@ def number(study: Study, name: str | None, value: float | None) -> str:
 
 
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
-    """The same with its unit."""
+    """Format it with its unit."""
     return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
 
 
 def gap(study: Study) -> str:
-    """The gap in words, limited to the room that the natural bounds leave above the best result."""
+    """Format the gap, limited by the natural bounds of the objective."""
     return figure(within_reach(study, study.gap), 3)
 
 
 def difference(study: Study, value: float) -> str:
-    """A difference of the objective, with its unit."""
+    """Format a difference of the objective, with its unit."""
     return with_unit(figure(value, 3), unit(study))
 
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
-    """A prediction of a metric or of the objective, clipped to its natural bounds, with its unit."""
+    """Format a prediction of a metric or of the objective, clipped to its natural bounds, with its unit."""
     known = quantity(study, name)
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
 def interval(study: Study, low: float, high: float) -> str:
-    """Between which values the objective is expected, cut to its natural bounds."""
+    """Format a prediction interval of the objective, clipped to its natural bounds."""
     known = quantity(study)
     told = f"{figure(known.within(low), 4)} and {figure(known.within(high), 4)}"
     return with_unit(told, known.unit)
 
 
 def unit(study: Study, name: str | None = None) -> str | None:
-    """The unit of a metric, or of the objective; None if none is known."""
+    """Return the unit of a metric, or of the objective; None without one."""
     return quantity(study, name).unit
 
 
 def parameter_title(parameter: Parameter) -> str:
-    """The title of a parameter's column, with its unit."""
+    """Return the title of a parameter's column, with its unit."""
     return titled(parameter.name, parameter.label, parameter.unit)
 
 
 def uncertain(study: Study) -> list[str]:
-    """The names of the metrics that may have a standard error: what an experiment costs is known."""
+    """Return the names of the metrics that may have a standard error; costs have none."""
     return [name for name in measured(study) if name != COST]
 
 
 def errors(study: Study, result: Observation) -> dict[str, float | None]:
-    """The standard errors of a result's metrics, None for those that are not known."""
+    """Return the standard errors of a result's metrics; None for unknown ones."""
     return {name: (result.std_errors or {}).get(name) for name in uncertain(study)}
 
 
 def result(payload: Mapping[str, Any]) -> str:
-    """The result that an event tells: its value; of several objectives each by its name."""
+    """Format the result in an event: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
         return figure(payload["value"], 6)
     return ", ".join(f"{name} {figure(value, 6)}" for name, value in payload.get("metrics", {}).items())
 
 
 def purpose(trial: Trial) -> str:
-    """The purpose of a trial."""
+    """Return the purpose of a trial."""
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 
 def bounds(study: Study, metric: str) -> str:
-    """The bounds of a metric, in words; empty if it has none."""
+    """Return the bounds of a metric as text; empty without bounds."""
     found = _constraint(study, metric)
     if found is None:
         return ""
@@ -213,13 +213,13 @@ def bounds(study: Study, metric: str) -> str:
 
 
 def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
-    """Whether a result, or that of a trial, is beyond the bounds of a metric."""
+    """Return whether a result, or that of a trial, violates the bounds of a metric."""
     found = _constraint(study, metric)
     return found is not None and told.metrics is not None and not found.allows(told.metrics[metric])
 
 
 def condition(parameter: Parameter) -> str:
-    """When a parameter is active; empty if always."""
+    """Return the condition under which a parameter is active; empty if it always is."""
     if not parameter.when:
         return ""
     parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())

@@ -1,5 +1,5 @@
-"""/login and /logout: a browser gets its token as a cookie that scripts and other sites cannot use. The token reaches
-the server in a header, never in a URL; the token in the fragment of a link is not sent.
+"""/login and /logout: store a browser's token in a cookie that scripts and other sites cannot use. The browser sends
+the token in a header, never in a URL; the fragment of a share link, which contains a token, is not sent to the server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Routes of the web interface: refusals are also pages. Programs, which do not request pages, get a 404."""
+"""Routes of the web interface, whose errors are shown as pages. Programs, which do not request pages, get a 404."""
 
 from __future__ import annotations
 

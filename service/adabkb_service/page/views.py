@@ -45,17 +45,17 @@ STUDIES_PER_PAGE = 25
 ROWS_PER_PAGE = 50
 """Rows per page of the table of results."""
 WORKING = 50
-"""The most active trials that are listed."""
+"""The maximum number of active trials that are listed."""
 LINKS = 100
-"""The most links to a study that are listed."""
+"""The maximum number of links to a study that are listed."""
 DELETIONS = 100
-"""The most studies in the trash that are listed."""
+"""The maximum number of studies in the trash that are listed."""
 LONG = 5000
 """Number of events from which the explanation of a trial is loaded after its page."""
 COMPARED, OFFERED = 12, 200
-"""The most studies that are compared, and that are offered."""
+"""The maximum numbers of studies that are compared, and that are offered for comparison."""
 PRINTED = 5000
-"""The most rows of results in the report page; the Markdown report has all of them."""
+"""The maximum number of results in the report page; the Markdown report has all of them."""
 FEED = 40
 """Number of past events at the top of the feed."""
 

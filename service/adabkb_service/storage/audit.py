@@ -41,7 +41,7 @@ def page(connection: Connection, before: int, limit: int) -> list[tuple[int, Aud
 
 
 def of_study(connection: Connection, study_id: str, since: datetime, limit: int) -> list[tuple[int, AuditRow]]:
-    """The last entries about a study from a time on, at most ``limit``, oldest first."""
+    """The last entries about a study since a given time, at most ``limit``, oldest first."""
     theirs = audit.c.subject == study_id, audit.c.action.like("study %"), audit.c.at >= since
     found = connection.execute(select(audit).where(*theirs).order_by(audit.c.id.desc()).limit(limit))
     return [(row.id, AuditRow(*row[1:])) for row in found][::-1]

@@ -37,12 +37,12 @@ def read(
     """The first rows of a query.
 
     Args:
-        connection: to the database.
+        connection: the connection to the database.
         query: all columns of a table, without order or limit.
         row: builds a row from the values of its columns.
         order: unique order of the rows.
         large: columns with user data of unlimited size.
-        limit: largest number of rows.
+        limit: the maximum number of rows.
         most_bytes: limit on the size of the large columns in all rows, unless the first row exceeds it.
     """
     lengths = (func.coalesce(func.length(cast(column, Text)), 0) for column in large)

@@ -17,7 +17,7 @@ from adabkb_service.errors import Contention
 from adabkb_service.storage.tables import containers
 
 HOLD = timedelta(seconds=10)
-"""How long a hold lasts without a transaction; transactions take a small part of that."""
+"""How long a hold lasts without a transaction; a transaction takes only a small part of this time."""
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 """Expiry time of a container that is removable at once, by any clock."""
 

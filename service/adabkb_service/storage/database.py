@@ -192,8 +192,7 @@ class Database:
     @contextmanager
     def translating(self) -> Iterator[None]:
         """Translate errors of the database to errors of the service, which indicate whether a retry may succeed.
-        ``reading`` and
-        ``writing`` do so within their blocks."""
+        ``reading`` and ``writing`` do so within their blocks."""
         if self._file is not None:
             self._file.check()
         try:

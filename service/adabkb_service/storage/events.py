@@ -52,7 +52,7 @@ def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind]
 def of_kinds_after(
     connection: Connection, study_id: str, kinds: Collection[EventKind], after: int, limit: int
 ) -> list[EventRow]:
-    """The first events of these kinds after one seq, at most ``limit``, in order."""
+    """The first events of these kinds after a given seq, at most ``limit``, in order."""
     query = _after(study_id, after).where(events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
     return [EventRow(*row) for row in connection.execute(query)]
 

@@ -1,4 +1,4 @@
-"""Queries of ``files``: what people attach to trials, such as photographs and spectra. They are beside the log."""
+"""Queries of ``files``: files attached to trials, such as photographs and spectra. They are not in the log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def add(connection: Connection, row: FileRow, content: bytes) -> None:
 def page(
     connection: Connection, study_id: str, after: int, limit: int | None = None, *, trial: int | None = None
 ) -> list[FileRow]:
-    """The files of a study, or of one of its trials, by number, after one number; all of them without a limit."""
+    """Return the files of a study, or of one of its trials, by number, after a given number; all of them without a
+    limit."""
     theirs = [files.c.study_id == study_id, files.c.number > after]
     if trial is not None:
         theirs.append(files.c.trial == trial)
@@ -46,13 +47,13 @@ def page(
 
 
 def find(connection: Connection, study_id: str, trial: int, number: int) -> FileRow | None:
-    """A file of a trial; None if there is none."""
+    """Return a file of a trial; None if it does not exist."""
     row = connection.execute(select(*_TOLD).where(_this(study_id, number), files.c.trial == trial)).one_or_none()
     return None if row is None else FileRow(*row)
 
 
 def content(connection: Connection, study_id: str, number: int) -> bytes:
-    """What is in a file that there is."""
+    """Return the content of an existing file."""
     found: bytes = connection.execute(select(files.c.content).where(_this(study_id, number))).scalar_one()
     return found
 
@@ -63,7 +64,7 @@ def remove(connection: Connection, study_id: str, number: int) -> None:
 
 
 def total(connection: Connection, study_id: str) -> tuple[int, int]:
-    """The largest number of a file of a study, 0 without any, and the bytes of all of them."""
+    """Return the largest file number of a study, 0 without files, and the total size of its files in bytes."""
     last, size = func.coalesce(func.max(files.c.number), 0), func.coalesce(func.sum(files.c.size), 0)
     number, all_bytes = connection.execute(select(last, size).where(files.c.study_id == study_id)).one()
     return int(number), int(all_bytes)

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from adabkb_service.errors import Busy
 
 MOST_PARTS = 32
-"""Most parts of a transaction."""
+"""The maximum number of parts of a transaction."""
 
 
 class Lock(Protocol):
@@ -51,7 +51,7 @@ class WriteBatcher:
         Args:
             seconds: how long a writer waits for the lock.
             lock: the lock; a new one by default.
-            most_parts: most parts of a transaction.
+            most_parts: the maximum number of parts of a transaction.
         """
         self._most_parts = most_parts
         self._seconds = seconds

@@ -22,7 +22,7 @@ _CHANGE = update(observations).where(
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
 NUMBERS_AT_ONCE = 500
-"""Numbers per query: databases limit the parameters of a statement."""
+"""The number of observation numbers per query, since databases limit the parameters of a statement."""
 
 
 def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:

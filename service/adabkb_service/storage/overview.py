@@ -187,7 +187,7 @@ def recent_trials(connection: Connection, study_id: str, limit: int) -> list[Tri
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """What a worker has done: by the last attempts of trials."""
+    """Counts and times of the trials whose last attempt belongs to a worker."""
 
     name: str | None
     trials: int

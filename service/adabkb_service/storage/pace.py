@@ -14,13 +14,13 @@ from sqlalchemy import Connection
 from adabkb_service.storage.database import Database
 
 MOST_ROWS = 500
-"""Most rows that one transaction of long work inserts or deletes."""
+"""The maximum number of rows that one transaction of long work inserts or deletes."""
 FIRST_ROWS = 100
 """The same for the first transaction, before the time per row is known."""
 TRANSACTION_SECONDS = 0.02
 """Target duration of a transaction."""
 LONGEST_PAUSE = 1.0
-"""Longest pause in seconds, in which only others write."""
+"""The longest pause, in seconds, which leaves the lock to other writers."""
 
 
 class Pace:

@@ -86,8 +86,8 @@ class Peers:
     """One of the servers on a PostgreSQL database. Used only by its event loop.
 
     Args:
-        url: of the database.
-        version: of the server; servers of other versions are ignored.
+        url: the URL of the database.
+        version: the version of the server; servers of other versions are ignored.
         receive: called with each message.
         changed: called when ``alive`` has changed.
         is_model_worker: whether this server follows studies without serving HTTP.

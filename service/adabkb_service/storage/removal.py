@@ -99,7 +99,7 @@ def remove(
     """Delete the content of a container that the writer holds, for some seconds; others may write in between.
 
     Args:
-        database: of the container.
+        database: the database of the container.
         container: id of the container.
         writer: holds it until this returns.
         clock: current time.

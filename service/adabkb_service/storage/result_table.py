@@ -39,7 +39,7 @@ WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "own", "excluded", "co
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """JSON columns with named values, by their name in a sort."""
 MOST_CORRECTIONS = 10_000
-"""Corrections read at most: SQLite limits the numbers in a statement."""
+"""The maximum number of corrections that are read, since SQLite limits the parameters of a statement."""
 NOT_IN_PATHS = '"'
 """Names with this character cannot be sort keys: JSON paths on SQLite cannot express them."""
 
@@ -47,8 +47,7 @@ NOT_IN_PATHS = '"'
 @dataclass(frozen=True, slots=True)
 class Sort:
     """The sort key: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, the values of a ``parameter``
-    or a
-    ``metric``."""
+    or a ``metric``."""
 
     column: str
     name: str | None = None
@@ -82,13 +81,13 @@ def page(
     Args:
         connection: to the database.
         study_id: id of the study.
-        kind: of the rows; None for all.
+        kind: the kind of the rows; None for all.
         worker: text in the name of the trial's worker; empty for any row.
         sort: the order.
         offset: number of rows to skip.
-        limit: most rows to return.
+        limit: the maximum number of rows to return.
     """
-    if sort.name is not None and connection.dialect.name == "sqlite":  # which compares names in their stored form
+    if sort.name is not None and connection.dialect.name == "sqlite":  # SQLite compares names in their stored form
         sort = replace(sort, name=json.dumps(sort.name)[1:-1])
     parts = [_results(connection, study_id, kind, worker, sort), _trials_without_result(study_id, kind, worker, sort)]
     count = sum(

@@ -22,7 +22,7 @@ def find(connection: Connection, name: Forgotten) -> datetime | None:
 def move(connection: Connection, name: Forgotten, at: datetime) -> None:
     """Store the time before which these are about to be deleted.
 
-    If two servers store it for the first time, one of them raises ``Contention``; later one waits for the other.
+    If two servers store it for the first time, one of them raises ``Contention``; later, one waits for the other.
     """
     moved = connection.execute(update(retention_cutoffs).where(retention_cutoffs.c.name == name), {"at": at})
     if moved.rowcount == 0:

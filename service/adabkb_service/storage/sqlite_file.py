@@ -19,7 +19,7 @@ class SqliteFile:
     """Checks whether a path still refers to the file that was opened.
 
     Args:
-        path: of the file.
+        path: the path of the file.
     """
 
     def __init__(self, path: str) -> None:

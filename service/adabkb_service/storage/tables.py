@@ -256,16 +256,16 @@ webhooks = Table(
     _study_key(),
     Column("id", String(12), primary_key=True),
     Column("url", Text, nullable=False),
-    Column("secret", String(100), nullable=False),  # with which messages are signed
-    Column("notifications", JSON, nullable=False),  # that it wants
+    Column("secret", String(100), nullable=False),  # the key that signs messages
+    Column("notifications", JSON, nullable=False),  # the notifications that it sends
     Column("created_at", UtcDateTime, nullable=False),
-    Column("seen_seq", Integer, nullable=False),  # last event that was delivered, or that it does not want
+    Column("seen_seq", Integer, nullable=False),  # last event that was delivered or skipped
     Column("is_on", Boolean, nullable=False),
-    Column("due_at", UtcDateTime, nullable=False),  # when it is looked at next; a server that sends puts it off
+    Column("due_at", UtcDateTime, nullable=False),  # next attempt; a server that sends postpones it
     Column("attempts", Integer, nullable=False),  # number of failed attempts since the last success
     Column("failing_since", UtcDateTime),
     Column("error", Text),  # of the last attempt; null after a success
-    Column("delivered", Integer, nullable=False),  # messages so far
+    Column("delivered", Integer, nullable=False),  # number of messages delivered
     Column("delivered_at", UtcDateTime),
     Index(None, "is_on", "due_at"),
 )

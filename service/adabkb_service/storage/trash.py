@@ -22,7 +22,7 @@ from adabkb_service.storage.tables import parts, trash
 PART_BYTES = 2**16
 """Size of the content in one row."""
 PARTS_AT_ONCE = 16
-"""Most parts that one transaction writes."""
+"""The maximum number of parts that one transaction writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def remove(connection: Connection, row: TrashRow) -> bool:
 
 
 def oldest(connection: Connection) -> datetime | None:
-    """When the first of them was deleted; None if the trash is empty."""
+    """When the first of the deleted studies was deleted; None if the trash is empty."""
     return connection.execute(select(func.min(trash.c.deleted_at))).scalar_one_or_none()
 
 

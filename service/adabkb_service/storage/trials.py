@@ -118,11 +118,11 @@ def bounded_page(
     """The part of ``page`` that fits into memory.
 
     Args:
-        connection: to the database.
+        connection: the connection to the database.
         study_id: id of the study.
-        state: of the trials; None for any.
+        state: the state of the trials; None for any.
         after: number of the trial to start after.
-        limit: most trials.
+        limit: the maximum number of trials.
         texts: of each collection, at least one text must occur in the attributes' JSON.
     """
     query = _after(study_id, state, after)

@@ -1,4 +1,4 @@
-"""Queries of ``webhooks``: where messages about a study are sent, and how far each has come in its log."""
+"""Queries of ``webhooks``: where messages about a study are sent, and the last event that was handled for each."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ def add(connection: Connection, row: WebhookRow) -> None:
 
 
 def of_study(connection: Connection, study_id: str) -> list[WebhookRow]:
-    """The webhooks of a study, the oldest first."""
+    """Return the webhooks of a study, oldest first."""
     query = select(webhooks).where(webhooks.c.study_id == study_id).order_by(webhooks.c.created_at, webhooks.c.id)
     return [WebhookRow(*row) for row in connection.execute(query)]
 
 
 def find(connection: Connection, study_id: str, webhook_id: str) -> WebhookRow | None:
-    """A webhook; None if there is none."""
+    """Return a webhook; None if it does not exist."""
     row = connection.execute(select(webhooks).where(_this(study_id, webhook_id))).one_or_none()
     return None if row is None else WebhookRow(*row)
 
 
 def change(connection: Connection, row: WebhookRow, **values: Any) -> bool:
-    """Change a webhook that still is as it was read, as far as sending goes; False if it is not, or is gone."""
+    """Change a webhook, and return whether it was changed: not if it was changed since ``row`` was read, or deleted."""
     unchanged = and_(webhooks.c.due_at == row.due_at, webhooks.c.seen_seq == row.seen_seq)
     query = update(webhooks).where(_this(row.study_id, row.id), unchanged)
     return connection.execute(query.values(**values)).rowcount == 1
 
 
 def remove(connection: Connection, study_id: str, webhook_id: str) -> bool:
-    """Delete a webhook; False if there is none."""
+    """Delete a webhook; return False if it did not exist."""
     return connection.execute(delete(webhooks).where(_this(study_id, webhook_id))).rowcount == 1
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[WebhookRow]:
-    """The webhooks that are on and due and have not seen the whole log of their study, at most ``limit``."""
+    """Return at most ``limit`` webhooks that are on, due, and behind the log of their study."""
     query = (
         select(webhooks)
         .join(studies, studies.c.id == webhooks.c.study_id)

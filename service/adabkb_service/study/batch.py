@@ -28,7 +28,7 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 logger = logging.getLogger(__name__)
 
 UNUSABLE = -1
-"""Placeholder for the event that proposals rest on: marks them as unusable."""
+"""Placeholder for the event that proposals depend on, which marks them as unusable."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[in
     their moves. With fewer than three completed trials, it is the standard deviation of the values at the mark.
 
     Args:
-        value: of the trial, at a mark.
+        value: the value of the trial, at a mark.
         at_mark: values of all trials at the mark, by number.
         results: values of the completed trials, by number.
     """

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
 
 MOST_CACHED_TRIALS = 1000
-"""Trials of one study kept in memory between two units of work; if there are more, they are read again."""
+"""The maximum number of trials of a study in memory between two units of work; if there are more, they are read
+again."""
 
 
 class Draft:

@@ -19,7 +19,7 @@ def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
     evaluations.
 
     Args:
-        draft: of the study.
+        draft: the draft of the study.
         count: number of trials about to be issued; only that many of the first waiting trials are checked. None
             checks all.
     """

@@ -17,7 +17,7 @@ from adabkb_service.study.draft import Draft
 logger = logging.getLogger(__name__)
 
 MOST_ROOM = 2**31
-"""New points that a study without limits may issue."""
+"""The number of new points that a study without limits may issue."""
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
@@ -46,9 +46,9 @@ def _converged(study: StudyRow) -> bool:
 
 
 def spent(study: StudyRow) -> Reason | None:
-    """Why the study issues no more new points, or None. Either the budget is used up, every point of a finite space
-    is issued, or a stopping rule holds: no improvement for a number of results, or too little expected
-    improvement."""
+    """Return why the study issues no more new points, or None. The reason is that the budget is used up, that every
+    point of a finite space is issued, or that a stopping rule holds: no improvement for a number of results, or too
+    little expected improvement."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     cost_budget = cost_budget_of(study.definition)

@@ -14,7 +14,7 @@ from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.storage.rows import ObservationRow
 
 OF_METRICS = ("metrics", "std_errors")
-"""Fields of results in studies with metrics only."""
+"""Fields that only results of studies with metrics have."""
 SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
 NO_COST = (

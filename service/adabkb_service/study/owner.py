@@ -44,9 +44,9 @@ from adabkb_service.study.request_metrics import count_request
 logger = logging.getLogger(__name__)
 
 MOST_QUESTIONS = 64
-"""Questions that may wait for the model of one study."""
+"""The maximum number of questions that wait for the model of a study."""
 MOST_WAITING = 256
-"""Requests that may wait for a batch of one study, in addition to those that wait for its model."""
+"""The maximum number of requests that wait for a batch of a study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
 """How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
 STATS_SECONDS = 0.5
@@ -56,7 +56,7 @@ RETRY_SECONDS = 0.5
 LOADING_POLL_SECONDS = 0.5
 """Interval between two checks whether the engine has loaded."""
 MOST_PREFETCHED = 8
-"""Most proposals computed before a request asks for them."""
+"""The maximum number of proposals computed before a request asks for them."""
 
 
 @dataclass(eq=False)

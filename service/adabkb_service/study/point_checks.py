@@ -25,7 +25,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     """The point with each value in its parameter's type, in the order of the space.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         parameters: name -> value.
         pointer: JSON pointer to the point in the request.
 
@@ -62,7 +62,7 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     shares that follow from the others.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         fixed: name -> value.
         pointer: JSON pointer to them in the request.
 
@@ -107,7 +107,7 @@ def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> d
     """The values of all context parameters, converted as by ``checked_point``.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         context: name -> value.
         pointer: JSON pointer to them in the request.
 
@@ -126,7 +126,7 @@ def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> N
     """Refuse to fix a context parameter.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         fixed: name -> value.
         pointer: JSON pointer to the values in the request.
 
@@ -142,7 +142,7 @@ def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     """Refuse a withdrawn row of a catalogue.
 
     Args:
-        space: of the study.
+        space: the space of the study.
         parameters: checked values by name.
         pointer: JSON pointer to them in the request.
 

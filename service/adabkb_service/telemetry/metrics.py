@@ -24,8 +24,8 @@ class Metrics:
         self._request_seconds = self._histogram("http_request_seconds", "Time to answer a request.", "method", "route")
         self._phase_seconds = self._histogram(
             "phase_seconds",
-            "Phases of a request: queue (waiting for its batch), decide (waiting for the model to decide on points) "
-            "and commit (the transaction). After the answer to an observe, learn: the model folds the results.",
+            "Phases of a request: queue (waiting for its batch), decide (waiting for the model to decide on points), "
+            "commit (the transaction) and, after the answer to an observe, learn (the model processes the results).",
             "operation",
             "phase",
         )
@@ -40,7 +40,7 @@ class Metrics:
         )
         self.repeated_results = self._counter("repeated_results", "Results that were stored already.")
         self.degraded_answers = self._counter(
-            "degraded_answers", "Answers to suggest while the model could not decide in time or fold the log."
+            "degraded_answers", "Degraded answers to suggest: the model could not decide in time or process the log."
         )
         # Looking up a metric by its labels takes longer than incrementing it.
         self._request = cache(self._requests.labels)

@@ -23,7 +23,7 @@ class Traces:
     """Creates and exports spans.
 
     Args:
-        provider: of OpenTelemetry's SDK.
+        provider: a provider of OpenTelemetry's SDK.
     """
 
     def __init__(self, provider: TracerProvider) -> None:

@@ -69,8 +69,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"study": "s", "parameters": SPACE, "direction": "maximize"},
         "Another definition needs another id",
     ),
-    ("info", {"study": "nothing"}, "studies() lists those that there are"),
-    ("why", {"study": "s", "trial": 99}, "trials() lists those that there are"),
+    ("info", {"study": "nothing"}, "studies() lists the existing ones"),
+    ("why", {"study": "s", "trial": 99}, "trials() lists the existing ones"),
 ]
 
 

@@ -1,1 +1,1 @@
-"""The ``auto`` profile: the same tree and the same loop as ``paper``, with every constant learned."""
+"""The ``auto`` profile: the tree and loop of the ``paper`` profile, with learned hyperparameters."""

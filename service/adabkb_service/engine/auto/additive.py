@@ -4,9 +4,11 @@
     r_k = sqrt(5) |x_k - x'_k| / a      ordered axes: Matern 5/2 with one lengthscale a for all of them
     r_k = sqrt(5) [x_k != x'_k] / a     categorical axes: choices that differ are a distance of 1 apart
 
-Learned are logit w, log a and t, (d,), with w_k = w exp(t_k) / sum of exp(t_j): normal priors, independent.
+The learned parameters are logit w, log a and t, (d,), with w_k = w exp(t_k) / sum of exp(t_j) and independent normal
+priors.
 
-With k(x, x) = 1 also k_w(x, x) = 1 (Duvenaud, Nickisch and Rasmussen 2011, first order, beside the full kernel k).
+Since k(x, x) = 1, also k_w(x, x) = 1. Source: Duvenaud, Nickisch and Rasmussen 2011, first order, added to the full
+kernel.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ LENGTHSCALE_PRIOR = math.log(0.5) + 0.5 * math.log(1.0 / 3.0)
 WEIGHT_PRIOR = 1.5
 """Standard deviation of t_k; the mean is 0."""
 LARGEST_WEIGHT = 6.0
-"""Bound of |t_k|."""
+"""The maximum of |t_k|."""
 FIRST_SHARE = 0.9
-"""Start of the search for an additive part."""
+"""The share w at the start of a search for an additive part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Additive:
     """The additive part of a kernel."""
 
     shares: Array
-    """(d,) w_k, of the variance."""
+    """(d,) w_k, shares of the variance."""
     lengthscale: float
-    """a, in the unit cube."""
+    """a, in units of the unit cube."""
 
     def parameters(self) -> Array:
         """(logit w, log a, t), (d + 2,)."""
@@ -48,17 +50,17 @@ class Additive:
 
 
 def of(parameters: Array) -> Additive:
-    """The inverse of ``Additive.parameters``."""
+    """Return the additive part with these parameters, the inverse of ``Additive.parameters``."""
     return Additive(_shares(parameters), math.exp(parameters[1]))
 
 
 def first(dimension: int) -> Additive:
-    """Start of a search."""
+    """Return the additive part at the start of a search."""
     return Additive(np.full(dimension, FIRST_SHARE / dimension), math.exp(LENGTHSCALE_PRIOR))
 
 
 def _shares(parameters: Array) -> Array:
-    """w_k, (d,)."""
+    """Return w_k, (d,)."""
     weights = np.exp(parameters[2:])
     shares: Array = weights / weights.sum() / (1.0 + math.exp(-parameters[0]))
     return shares

@@ -1,19 +1,20 @@
-"""The posterior of reports, averaged over hyperparameters and warps.
+"""The posterior used in reports, averaged over hyperparameters and warps.
 
-The search uses the likeliest hyperparameters, under the warp that makes the results look most normal. This makes
-predictions too confident, above all near the best point, where results are dense. This posterior is a mixture of
-members, each a Gaussian process given the same results:
+The search uses the maximum a posteriori hyperparameters, under the warp that makes the results look most normal. Its
+predictions are too confident, above all near the best point, where results are dense. The posterior in this module is a
+mixture of members, each a Gaussian process conditioned on the same results:
 
-* Its warp compresses the results worse than the median only, with one of ``POWERS``. Members have each power as often
-  as the evidence for it says.
+* Its warp compresses only the results worse than the median, with one of ``POWERS``. The share of members with a power
+  is proportional to its evidence.
 * The parameters of a member are drawn from the Laplace approximation around their maximum (Rasmussen and Williams 2006,
-  section 3.4), under a wide prior of the noise; sigma_f^2 has its posterior, a scaled inverse chi-squared distribution,
-  so that a member's prediction has Student's t distribution.
+  section 3.4), under a wide prior of the noise. sigma_f^2 has its posterior, a scaled inverse chi-squared distribution,
+  so a member's prediction has Student's t distribution.
 
-Beyond ``AVERAGED`` results the likeliest parameters are the only member. Suggestions do not use this posterior.
+With more than ``AVERAGED`` results, the only member has the maximum a posteriori parameters. Suggestions do not use
+this posterior.
 
-What is left to gain depends on the parts of the space where no results are. There the parameters count that results
-learn which are ``apart``: near the best one, where they crowd, the objective is smoother than elsewhere.
+The gap depends on the parts of the space without results. For it, the parameters are learned from results that are
+``apart``: near the best result, where results are dense, the objective is smoother than elsewhere.
 """
 
 from __future__ import annotations
@@ -43,41 +44,42 @@ Array = NDArray[np.float64]
 MEMBERS = 8
 """Number of members of the mixture."""
 AVERAGED = 200
-"""The most results for which a mixture is computed."""
+"""The maximum number of results for which a mixture is computed."""
 POWERS = (1.0, 0.5, 0.0, -0.5)
-"""Powers of the warp of the results worse than the median."""
+"""Powers of the warp for results worse than the median."""
 LEARNED_FROM = (50, 50)
-"""The most best results and other results from which the parameters are learned: as many as the search uses with an
-additive part, which needs more results."""
+"""The maximum numbers of best and of other results from which the parameters are learned, the same as in searches with
+an additive part, which needs more results."""
 APART = 0.1
-"""Results closer than this times sqrt(d) are not apart; choices that differ are 1 apart."""
+"""The minimum distance between results that are apart, in units of sqrt(d). Different choices have distance 1."""
 FEWEST = 8
-"""The fewest results from which parameters are learned, whether they are apart or not."""
+"""The minimum number of results from which parameters are learned, whether they are apart or not."""
 NOISE_PRIOR = (math.log(0.01), 3.0)
 """Prior of the logarithm of the noise ratio: mean and standard deviation."""
 LEAST_CURVATURE = 0.25
 """Smallest curvature of the logarithm of the posterior density, along any direction."""
 LARGEST_STEP = 2.5
-"""Largest distance of a member's parameters from the maximum; they are logarithms."""
+"""Largest distance of a member's parameters from the maximum, in logarithms."""
 DIFFERENCE = 1e-3
-"""Step of a parameter in the differences for the curvature."""
+"""Step for finite differences of the curvature."""
 LEAST_NOISE = 1e-6
-"""Smallest noise ratio of a member, for the factorization."""
+"""Smallest noise ratio of a member, which keeps the factorization stable."""
 FAR = 5.0
-"""Standard deviations beyond which a further result makes all be learned anew: the warps were not made for it."""
+"""A new result that is further from its prediction, in standard deviations, causes a full refit, since the warps do not
+fit it."""
 FARTHEST = 10.0
-"""How far beyond the results a prediction goes at most, in multiples of their range. Where a warp is close to a
-logarithm, a step of the model beyond them would be many orders of magnitude."""
+"""Largest distance of a prediction from the range of the results, in multiples of that range. It limits extrapolation
+through warps close to a logarithm, which grows exponentially."""
 LEVELS = (np.arange(40) + 0.5) / 40
-"""Probabilities whose quantiles stand for a member in the mixture."""
+"""Probabilities of the quantiles that represent a member in the mixture."""
 CHUNK = 2048
-"""The most positions whose quantiles are computed at a time."""
+"""The maximum number of positions whose quantiles are computed at a time."""
 NEGLIGIBLE = 1e-300
-"""A standard deviation below which it makes no difference."""
+"""Standard deviations below this are replaced by it."""
 JITTERS = (1e-8, 1e-6, 1e-4)
-"""Jitter for the covariance of close candidates; the first one that suffices is used."""
+"""Jitter for the covariance of close candidates; the first sufficient one is used."""
 STREAM = -1 << 41
-"""Step of the random numbers; no decision uses it."""
+"""Number of the random stream; no decision uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,11 @@ class Member:
     posterior: Surrogate
     hyperparameters: Hyperparameters
     degrees: int
-    """Degrees of freedom of sigma_f^2."""
+    """Degrees of freedom of the posterior of sigma_f^2."""
 
     def below(self, positions: Array, value: float) -> Array:
-        """(k,) the probabilities that the objective is below a value, in the user's units, at positions (k, d)."""
+        """Return the probabilities, (k,), that the objective at positions (k, d) is below a value in the user's
+        units."""
         mean, deviation = self.posterior.mean_and_std(positions)
         bound = self.warp.forward(np.array([value]))[0] if math.isfinite(value) else value
         with np.errstate(over="ignore"):
@@ -99,7 +102,8 @@ class Member:
         return found
 
     def draws(self, positions: Array, draw: tuple[int, int], count: int) -> Array:
-        """Joint draws, (k, count), in model output units, at positions (k, d), with sigma_f^2 drawn anew for each.
+        """Return joint draws, (k, count), in model output units, at positions (k, d), each with its own draw of
+        sigma_f^2.
 
         Raises:
             FloatingPointError: the positions lie too close together.
@@ -118,22 +122,24 @@ class Member:
 
 @dataclass(frozen=True)
 class Averaged:
-    """The mixture, given some results. All its answers are in the user's units."""
+    """The mixture, conditioned on some results. Its answers are in the user's units."""
 
     members: tuple[Member, ...]
     worst: float
     best: float
-    """Of the results: a warp's range may end little beyond them."""
+    """The best result, since the range of a warp may end just beyond it."""
 
     def mean(self, positions: Array) -> Array:
-        """(k,) at positions (k, d): the middle of the members' medians, which none that is far off can move."""
+        """Return the means, (k,), at positions (k, d): the median of the members' medians, which is robust
+        to outlying members."""
         return self._in_parts(
             positions,
             lambda part: _middle(self._values(np.stack([each.posterior.mean(part) for each in self.members]))),
         )
 
     def mean_and_quantiles(self, positions: Array, levels: Sequence[float]) -> Array:
-        """(1 + q, k) the means at positions (k, d), and values that the objective is below with these probabilities."""
+        """Return the means and the quantiles of the objective at positions (k, d), (1 + q, k), for probabilities
+        (q,)."""
 
         def of_part(part: Array) -> Array:
             moments = [each.posterior.mean_and_std(part) for each in self.members]
@@ -143,17 +149,17 @@ class Averaged:
         return self._in_parts(positions, of_part)
 
     def of_moments(self, medians: Array, deviations: Array, levels: Sequence[float]) -> Array:
-        """(1 + q, k) the means and the quantiles of t distributions in model output units, one for each member: their
-        medians and deviations are (members, k)."""
+        """Return the means and the quantiles, (1 + q, k), of a mixture of t distributions in model output units, one
+        per member, given their medians and scales, (members, k) each."""
         steps = np.stack([_in_deviations(each.degrees) for each in self.members])
         spread = medians[:, :, None] + deviations[:, :, None] * steps[:, None, :]
         values = self._values(np.concatenate([medians[:, :, None], spread], axis=2))
         pooled = np.moveaxis(values[:, :, 1:], 0, 1).reshape(medians.shape[1], -1)
-        # The method under which the levels of a member alone give their own quantiles.
+        # With this method, the levels of a single member reproduce its quantiles.
         return np.vstack([_middle(values[:, :, 0]), np.quantile(pooled, levels, axis=1, method="hazen")])
 
     def between(self, positions: Array, lower: float, upper: float) -> Array:
-        """(k,) the probabilities that the objective is between two values, of which either may be infinite."""
+        """Return the probabilities, (k,), that the objective is between two values, either of which may be infinite."""
         shares = [each.below(positions, upper) - each.below(positions, lower) for each in self.members]
         found: Array = np.clip(np.mean(shares, axis=0), 0.0, 1.0)
         return found
@@ -163,20 +169,20 @@ class Averaged:
         return np.concatenate([answer(part) for part in parts], axis=-1)
 
     def _values(self, outputs: Array) -> Array:
-        """Model outputs of the members, (members, ...) -> values."""
+        """Return the values in the user's units of the members' outputs, (members, ...)."""
         found = np.empty_like(outputs)
         for warped, those, reach in self._by_warp:
             found[those] = warped.inverse(np.clip(outputs[those], *reach))
         return self.limited(found)
 
     def limited(self, values: Array) -> Array:
-        """Values that go no farther beyond the results than predictions do; so none is infinite."""
+        """Clip values to the range of predictions, so that they are finite."""
         found: Array = np.clip(values, *self._ends)
         return found
 
     @cached_property
     def _by_warp(self) -> list[tuple[Warp, list[int], tuple[float, float]]]:
-        """Each warp, the members that have it, and what it reaches."""
+        """Each warp with the indices of its members and its range of values."""
         those: dict[Warp, list[int]] = {}
         for index, member in enumerate(self.members):
             those.setdefault(member.warp, []).append(index)
@@ -184,7 +190,7 @@ class Averaged:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """The lowest and the highest value of predictions."""
+        """The lowest and the highest possible prediction."""
         if self.worst == self.best:
             return -HIGHEST, HIGHEST
         beyond = FARTHEST * (self.best - self.worst)
@@ -192,14 +198,14 @@ class Averaged:
 
 
 def _middle(medians: Array) -> Array:
-    """The middle of the members' medians, (members, k) values."""
-    middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # no sum of two can overflow
+    """Return the median over members of their medians, (members, ...)."""
+    middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
     return middle
 
 
 @cache
 def _in_deviations(degrees: int) -> Array:
-    """The quantiles that stand for a t distribution, in standard deviations."""
+    """Return the quantiles that represent a t distribution, in units of its scale."""
     found: Array = stdtrit(degrees, LEVELS)
     return found
 
@@ -212,17 +218,17 @@ class _Fit:
     evidence: Evidence
     parameters: Array
     log_density: float
-    """Of results and parameters, in the units of the results: these compare between warps."""
+    """The log density of results and parameters, in the units of the results, so that warps can be compared."""
 
 
 def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart: bool = False) -> Averaged | None:
-    """The mixture given a record of results, one at least; None where no member's covariance can be factorised.
+    """Return the mixture for a record of at least one result; None if no member's covariance can be factorized.
 
     Args:
-        problem, record: those of the study.
-        form: hyperparameters of the same form: with a smooth kernel, with an additive part. Where there is such a part,
-            the parameters are looked for near these.
-        from_apart: whether the parameters are learned from results that are apart only.
+        problem, record: the problem and the results of the study.
+        form: hyperparameters that determine the form of the kernel: smooth or not, with or without an additive part.
+            With an additive part, they are also the start of the search.
+        from_apart: whether to learn the parameters only from results that are apart.
     """
     most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
     given = best_and_sample(problem.seed, record.values, *most)
@@ -240,8 +246,8 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
 
 
 def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which of some rows of the record are apart from all better ones, rising; at least ``FEWEST``, if there are so
-    many rows."""
+    """Return the rows, in increasing order, that are apart from all better ones; at least ``FEWEST``, if there are so
+    many."""
     positions, d = record.positions[given], problem.domain.dimension
     kept: list[int] = []
     left: list[int] = []
@@ -253,8 +259,7 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 
 
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
-    """Given the last result of a record, too, of which the mixture is given the others; None where all has to be
-    learned anew."""
+    """Return the mixture conditioned on the last result of a record, too; None if a full refit is needed."""
     last, found = slice(record.size - 1, record.size), []
     position, value = record.positions[last], record.values[last]
     for member in known.members:
@@ -270,7 +275,7 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
 
 
 def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters) -> list[_Fit]:
-    """Learn the parameters under each warp. The search under the next warp starts where the last one ended."""
+    """Learn the parameters under each warp. Each search starts where that of the previous warp ended."""
     domain, values, found = problem.domain, record.values[given], []
     prior = replace(likelihood.prior_of(domain), noise_ratio=math.exp(NOISE_PRIOR[0]))
     ratios = (math.exp(likelihood.NOISE_PRIOR[0]), *likelihood.NOISY_STARTS)
@@ -294,8 +299,8 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
 
 
 def _warps(values: Array, powers: Sequence[float]) -> list[Warp]:
-    """The warps of these results, (n,), that are tried. Where the best result is far from the others, it is one more,
-    which compresses results better than the median, too."""
+    """Return the candidate warps of these results, (n,). If the best result is far from the others, one more warp
+    compresses the results better than the median, too."""
     found = [warp.of_worse(values, power) for power in powers]
     if found[0].robust(values).max() > FAR:
         found.append(warp.fit(values))
@@ -303,7 +308,8 @@ def _warps(values: Array, powers: Sequence[float]) -> list[Warp]:
 
 
 def _steps(fit: _Fit, seed: int, count: int) -> Array:
-    """(MEMBERS, parameters) from the maximum to the parameters of each member, by the curvature there."""
+    """Return the offset of each member's parameters from the maximum, (MEMBERS, parameters), drawn by the curvature
+    there."""
     size = len(fit.parameters)
     gradient = fit.evidence.negative_log_posterior(fit.parameters)[1]
     moved = [fit.evidence.negative_log_posterior(fit.parameters + step)[1] for step in DIFFERENCE * np.eye(size)]
@@ -316,7 +322,7 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
 
 
 def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member | None:
-    """The member with these parameters, given the record; None if that is beyond floating point."""
+    """Return the member with these parameters, conditioned on the record; None if it overflows floating point."""
     evidence = fit.evidence
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
@@ -332,10 +338,10 @@ def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member 
 
 
 def _root(covariance: Array) -> Array:
-    """A Cholesky factor of a matrix that is positive semidefinite up to rounding.
+    """Return a Cholesky factor of a matrix that is positive semidefinite up to rounding.
 
     Raises:
-        FloatingPointError: it is not.
+        FloatingPointError: the matrix is not.
     """
     for jitter in JITTERS:
         root, failed = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)

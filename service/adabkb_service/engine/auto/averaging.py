@@ -1,8 +1,8 @@
-"""When the averaged posterior is learned, and how it follows the results.
+"""When the averaged posterior is learned, and how results are added to it.
 
-Its parameters are learned when the number of results has grown by a quarter: that takes longer than a decision, and
-they change slowly. Further results are added one by one. All of it is computed when it is first asked for, and does not
-depend on when that is.
+Its parameters are learned each time the number of results has grown by a quarter, since this takes longer than a
+decision and they change slowly. Other results are added one by one. Everything is computed on first use, and does not
+depend on the time of that use.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state import State
 
 GROWTH = 4
-"""The parameters are learned anew when a quarter of the results is new, ..."""
+"""The parameters are learned again when a quarter of the results is new, ..."""
 RESULTS_PER_PARAMETER = 3
-"""... and when there are so many results for each parameter, and for the constant: from then on there is a gap."""
+"""... and when there are this many results per parameter, counting the constant as one; from then on the gap exists."""
 
 
 def averaged(state: State) -> Averaged:
-    """The posterior that reports rest on, given one result at least. It is the search's own where that goes through a
-    dictionary, or where the other one is beyond floating point."""
+    """Return the posterior for reports, given at least one result. It is that of the search if that one uses a
+    dictionary, or if the averaged one overflows floating point."""
     if state.checkpoint.dictionary is not None:
         return _of_search(state)
     known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
-    kept, learned_from, form = dict(known), learned_as_of(state), hyperparameters.form  # other threads ask, too
+    kept, learned_from, form = dict(known), learned_as_of(state), hyperparameters.form  # other threads add to it
     followed = [
         count for first, count, its in kept if (first, its) == (learned_from, form) and count <= state.record.size
     ]
@@ -41,7 +41,7 @@ def averaged(state: State) -> Averaged:
 
 
 def averaged_at(state: State, count: int) -> Averaged | None:
-    """The posterior learned from so many results; None where it is beyond floating point."""
+    """Return the posterior learned from the first ``count`` results; None if it overflows floating point."""
     known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
     kept, key = dict(known), (count, count, hyperparameters.form)
     if key not in kept:
@@ -50,8 +50,8 @@ def averaged_at(state: State, count: int) -> Averaged | None:
 
 
 def learned_as_of(state: State) -> int:
-    """The number of results that the parameters are learned from. With an additive part it is that of the search, whose
-    parameters are where the others are looked for."""
+    """Return the number of results from which the parameters are learned. With an additive part it is that of the
+    search, at whose parameters this search starts."""
     checkpoint = state.checkpoint
     if checkpoint.hyperparameters.additive is not None:
         return checkpoint.learned_from
@@ -59,7 +59,7 @@ def learned_as_of(state: State) -> int:
 
 
 def learned_with(problem: Problem, count: int) -> int:
-    """The number of results that the parameters are learned from, given so many."""
+    """Return the number of results from which the parameters are learned, if there are ``count``."""
     found = following = min(count, 1)
     while following <= count:
         found, following = following, following + max(1, following // GROWTH)
@@ -68,7 +68,7 @@ def learned_with(problem: Problem, count: int) -> int:
 
 
 def fewest_results(problem: Problem) -> int:
-    """Results before which the gap is not known."""
+    """Return the minimum number of results for a gap."""
     active = problem.domain.together or problem.domain.dimension
     return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), problem.domain.whole.size)))
 

@@ -1,10 +1,10 @@
-"""A recommended point that stays near a baseline: of equally good points, the one that changes fewer of its values.
+"""A recommended point that stays near a baseline: among equally good points, one that changes fewer values.
 
-Parameters are set back to their baseline values one by one, the one with the least gain first, as long as the point
-remains as good. It is as good if the lower end of its 90% interval is no more than a tolerance below that of the
-recommended point: so an uncertain point does not replace it. The tolerance is the largest of what the study declares,
-the standard deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE`` quantile of the
-results to the best one. The shares of a mixture are set back together.
+Parameters are reset to their baseline values one by one, starting with the one that gains least, as long as the point
+remains as good: the lower end of its 90% interval may be below that of the recommended point by at most a tolerance, so
+an uncertain point does not replace it. The tolerance is the largest of the study's declared tolerance, the standard
+deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE`` quantile of the results to the best
+one. The shares of a mixture are reset together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.engine.slices import Slice
 Array = NDArray[np.float64]
 
 SHARE, WORSE = 0.05, 0.25
-"""Differences that do not matter, unless the study declares a tolerance."""
+"""Constants of the tolerance, for studies that declare none."""
 
 
 def keep_near(
@@ -34,15 +34,16 @@ def keep_near(
     tolerance: float = 0.0,
     feasible: float = FEASIBLE,
 ) -> Recommendation:
-    """The point that stays near a baseline, with what it changes.
+    """Return the point that stays near a baseline, with its changes.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         found: the recommendation without a baseline.
         baseline: positions by axis.
         within: the slice of the space that must contain the point.
         tolerance: a difference in the user's units that does not matter.
-        feasible: probability of keeping the bounds of metrics that the point keeps, if the recommended one has it.
+        feasible: probability of satisfying the bounds of metrics that the point must reach, if the recommended one
+        does.
     """
     values = state.record.values
     usual = SHARE * (float(values.max()) - float(np.quantile(values, WORSE)))
@@ -60,7 +61,7 @@ def keep_near(
 
 
 def _changes(state: State, point: Array, baseline: Mapping[int, float], within: Slice) -> tuple[Change, ...]:
-    """Return the changes of a point, and the loss of the mean if only one value is set back."""
+    """Return the changes of a point, each with the decrease of the mean if only that value is reset."""
     axes = _changed(point, baseline, within)
     if not axes:
         return ()
@@ -70,7 +71,7 @@ def _changes(state: State, point: Array, baseline: Mapping[int, float], within: 
 
 
 def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Points of the slice, (k, d), with one value of the baseline more than a point, (d,), has."""
+    """Return the points of the slice, (k, d), that have one more value of the baseline than a point, (d,)."""
     found = [_put_back(point, axis, baseline, within) for axis in _changed(point, baseline, within)]
     if within.feasible is not None:
         found = [each for each in found if within.feasible.admits(each)]
@@ -78,19 +79,19 @@ def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slic
 
 
 def _changed(point: Array, baseline: Mapping[int, float], within: Slice) -> list[int]:
-    """The active axes along which a point, (d,), is not at the baseline."""
+    """Return the active axes along which a point, (d,), differs from the baseline."""
     active = within.space.activity.active(point[None])[0]
     return [axis for axis, at in baseline.items() if active[axis] and point[axis] != at]
 
 
 def _together(within: Slice, axis: int) -> tuple[int, ...]:
-    """The axes that are put back with one: all shares of a mixture."""
+    """Return the axes that are reset together with an axis: all shares of its mixture."""
     mixtures = within.feasible.mixtures if within.feasible is not None else ()
     return next((mixture.axes for mixture in mixtures if axis in mixture.axes), (axis,))
 
 
 def _put_back(point: Array, axis: int, baseline: Mapping[int, float], within: Slice) -> Array:
-    """A point, (d,), with the baseline's value along an axis, and along those that become active by it."""
+    """Return a point, (d,), with the baseline's value along an axis, and along axes that this makes active."""
     activity, moved = within.space.activity, point.copy()
     for each in _together(within, axis):
         moved[each] = baseline[each]

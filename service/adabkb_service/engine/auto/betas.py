@@ -1,44 +1,44 @@
-"""Confidence widths of the search, in turn: from exploitation to exploration."""
+"""The sequence of confidence widths (beta) of the search, from exploitation to exploration."""
 
 from __future__ import annotations
 
 EARLY_STEPS = 20
-"""Number of first steps."""
+"""The number of early steps."""
 EARLY_BETAS = (1.5, 3.0)
-"""Widths of these, one after the other. There is too little known to exploit."""
+"""Widths of the early steps, in turn. Too little is known for exploitation."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
-"""Widths of the later steps, one after the other."""
+"""Widths of the later steps, in turn."""
 EARLY_BETAS_OF_CHOICES, BETAS_OF_CHOICES = (3.0,), (0.5, 1.5, 3.0, 3.0)
-"""Both where there are categories: the results of a choice say little about the others."""
+"""The same with categorical parameters, since results of a choice say little about other choices."""
 UNTRIED = 3.0
-"""Width while a choice is untried: the results of other choices say little about it."""
+"""Width while a choice is untried, since results of other choices say little about it."""
 DESCRIBED = 5.0
-"""The same of a choice with descriptors, in a space so small that a search looks at all of it: the point that is least
-like all others so far says the most."""
+"""The same for choices with descriptors, in a space so small that a search evaluates all of it. The point least similar
+to all others is the most informative."""
 RELYING = 10
-"""Number of first steps in which none is for untried choices with descriptors only; ``EARLY_STEPS`` in so small a
-space."""
+"""The number of first steps in which no step is restricted to untried choices with descriptors; ``EARLY_STEPS`` in such
+a small space."""
 STEPS_PER_CHOICE = 4
-"""For how long an untried choice makes the width ``UNTRIED``: so many steps for each choice of the parameter that has
-the most, or ``EARLY_STEPS`` if that is more."""
+"""The number of steps, per choice of the largest category, in which an untried choice sets the width to ``UNTRIED``; at
+least ``EARLY_STEPS``."""
 CHOICES_EVERY = 2
-"""One of so many of these steps looks only at points with an untried choice."""
+"""One in this many of these steps considers only points with an untried choice."""
 EXPLORING = 2.0
-"""From this width on a suggestion counts as exploration."""
+"""Suggestions with at least this width count as exploration."""
 OF_ROWS = 3.0
-"""Width of the first steps in a catalogue: the row that is least like all others so far says the most."""
+"""Width of the first steps in a catalogue. The row least similar to all others is the most informative."""
 OF_SEVERAL = 0.5
-"""Width where there are several objectives: it is rare that all of them are as good as their bounds."""
+"""Width with several objectives, which rarely reach their upper bounds all at once."""
 
 
 def beta(step: int, *, has_choices: bool = False, several: bool = False, of_rows: bool = False) -> float:
-    """Of a step of the search, or of a restart.
+    """Return the width of a step of the search, or of a restart.
 
     Args:
-        step: its number.
-        has_choices: whether there are categories.
+        step: the number of the step.
+        has_choices: whether the space has categorical parameters.
         several: whether there are several objectives.
-        of_rows: whether a row of a catalogue is looked for.
+        of_rows: whether the step searches rows of a catalogue.
     """
     if several:
         return OF_SEVERAL
@@ -51,6 +51,6 @@ def beta(step: int, *, has_choices: bool = False, several: bool = False, of_rows
 
 
 def later(step: int, *, has_choices: bool = False) -> float:
-    """Of a step that is not among the first ones."""
+    """Return the width of a step after the early ones."""
     widths = BETAS_OF_CHOICES if has_choices else BETAS
     return widths[step % len(widths)]

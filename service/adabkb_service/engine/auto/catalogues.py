@@ -1,12 +1,11 @@
-"""Which row of a catalogue to evaluate, with the values of the other parameters.
+"""The search for a row of a catalogue, with the values of the other parameters.
 
-A catalogue is too long to look at every row for each suggestion. Rows that are alike by their numbers form a *group*
-(a k-d tree cut down to groups of at most ``LARGEST``). One row of each group is looked at, drawn anew for each
-suggestion, then all rows of the groups with the largest bounds and of those next to them. So the work hardly depends on
-the length of the catalogue.
+A catalogue is too long to evaluate every row for each suggestion. Rows with similar numbers form a *group* (a leaf of
+a k-d tree, of at most ``LARGEST`` rows). The search evaluates one random row of each group, then all rows of the groups
+with the largest bounds and of their neighbors. So the cost hardly depends on the length of the catalogue.
 
-Before there are results to learn from, rows are spread: each is drawn with a probability in proportion to its squared
-distance from the rows so far.
+Before results exist, rows are spread: each is drawn with a probability proportional to its squared distance from the
+rows so far.
 
 Source: D. Arthur and S. Vassilvitskii, SODA 2007, k-means++.
 """
@@ -31,52 +30,53 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LARGEST = 64
-"""The most rows of a group."""
+"""The maximum number of rows of a group."""
 DRAWN = 1024
-"""The fewest rows that are examined first, one of each group in turn."""
+"""The minimum number of rows that are evaluated first, one of each group in turn."""
 OPENED, NEXT = 6, 3
-"""Number of groups whose rows are all examined first, and number of neighbors of each."""
+"""The number of groups whose rows are all evaluated next, and the number of neighbors of each."""
 NEARBY = 8
-"""Number of groups next to the best row that are examined last."""
+"""The number of groups near the best row that are evaluated last."""
 MOST_VALUES = 64
-"""Values of another discrete parameter up to which all are tried with the best row."""
+"""The maximum number of values of another discrete parameter for which all values are tried with the best row."""
 SPREAD = 2048
-"""Number of rows from which a first row is drawn."""
+"""The number of rows from which a first row is drawn."""
 STREAM = 1 << 58
-"""Keeps random numbers apart from those of the search."""
+"""Separates the random stream from that of the search."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The offered rows of a table in groups."""
+    """The offered rows of a table, in groups."""
 
     rows: Ints
-    """Numbers of the rows, one group after the other."""
+    """Indices of the rows, group after group."""
     ends: Ints
-    """(g + 1,) where the groups begin; the last one is the number of rows."""
+    """(g + 1,) start index of each group; the last entry is the number of rows."""
     centres: Array
-    """(g, p) middle of each."""
+    """(g, p) centre of each group."""
 
     def members(self, groups: Ints) -> Ints:
-        """The rows of some groups."""
+        """Return the rows of some groups."""
         return np.concatenate([self.rows[self.ends[group] : self.ends[group + 1]] for group in groups.tolist()])
 
     def drawn(self, shares: Array) -> Ints:
-        """(k,) rows, one of each group in turn, by numbers, (k,), in [0, 1)."""
+        """Draw rows, (k,), one of each group in turn, using numbers (k,) in [0, 1)."""
         groups = np.arange(len(shares)) % len(self.centres)
         sizes = np.diff(self.ends)[groups]
         found: Ints = self.rows[self.ends[groups] + (shares * sizes).astype(np.int64)]
         return found
 
     def nearest(self, place: Array, count: int) -> Ints:
-        """The groups whose centres are nearest to a place, (p,)."""
+        """Return the groups whose centres are nearest to a place, (p,)."""
         squares = ((self.centres - place) ** 2).sum(axis=1)
         return np.argsort(squares, kind="stable")[:count]
 
 
 @lru_cache(8)
 def groups_of(table: Table) -> Groups:
-    """The groups of a table, one row of which is offered at least: cut at the median of the longest side."""
+    """Return the groups of a table with at least one offered row. Groups are cut at the median of their longest
+    side."""
     places, waiting, found = places_of(table), [table.offered], []
     while waiting:
         rows = waiting.pop()
@@ -101,22 +101,22 @@ class Lookup:
     domain: Domain
     within: Slice
     bound: Callable[[Array], Array]
-    """(k,) at positions (k, d)."""
+    """Returns the bound, (k,), at positions (k, d)."""
     ascended: Callable[[Array], Array]
-    """Positions (k, d), moved uphill along the parameters that can be moved."""
+    """Returns positions (k, d), moved uphill along the continuous and ordered parameters."""
     around: Array | None
-    """(d,) the best point so far."""
+    """(d,) the best point so far; None without one."""
     draw: tuple[int, int]
-    """(seed, step) of the random numbers."""
+    """(seed, step) of the random stream."""
 
     def candidates(self) -> Array:
-        """Points, (k, d), at some of which the bound is as large as was found, the largest first."""
+        """Return points, (k, d), with the largest bounds that were found, best first."""
         seed, step = self.draw
         found = self._first()
         for number, k in enumerate(self.within.catalogues):
             groups = groups_of(self.within.catalogues[k].table)
             rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centres))))
-            # The other parameters of each point are those of one of the first points, in turn.
+            # The other parameters come from the first points, in turn.
             drawn = self._with_rows(found[np.arange(len(rows)) % len(found)], k, rows)
             kept = self._best(drawn, OPENED)
             around = [] if self.around is None else [self.around]
@@ -130,7 +130,7 @@ class Lookup:
         return self._best(found, len(found))
 
     def with_any_row(self, point: Array) -> Iterator[Array]:
-        """A point, (d,), with one offered row after the other in place of its own."""
+        """Yield a point, (d,), with its row replaced by each offered row."""
         for k, axis in self.within.catalogues.items():
             for place in axis.positions(axis.table.offered).tolist():
                 found = point.copy()
@@ -138,7 +138,8 @@ class Lookup:
                 yield found
 
     def _first(self) -> Array:
-        """Points, (k, d), scattered over the slice, every second one with all but the row of the best point so far."""
+        """Return points, (k, d), scattered over the slice. Every second one differs from the best point only in its
+        row."""
         d, (seed, step) = self.domain.dimension, self.draw
         scattered = uniforms(seed, step, SPREAD * d).reshape(SPREAD, d)
         if self.around is not None:
@@ -149,7 +150,7 @@ class Lookup:
         return self.within.put(self.domain.snap(scattered))
 
     def _opened(self, point: Array, k: int, count: int) -> Array:
-        """A point with each of the rows of the groups nearest to its own."""
+        """Return a point with each row of the groups nearest to its own row."""
         axis = self.within.catalogues[k]
         groups = groups_of(axis.table)
         (row,) = axis.rows(point[[k]])
@@ -162,7 +163,7 @@ class Lookup:
         return found
 
     def _with_values(self, point: Array, k: int) -> Array:
-        """A point with each of the values of a discrete parameter, where these are few."""
+        """Return a point with each value of a discrete parameter that has few values."""
         values = self.domain.values[k]
         if values is None or len(values) > MOST_VALUES or not self.within.free[k]:
             return point[None]
@@ -176,13 +177,13 @@ class Lookup:
 
 
 def spread(within: Slice, known: Array, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
-    """A point, (d,), whose rows are far from those of points so far, (k, d); None if none is found that is not taken.
+    """Return a point, (d,), whose rows are far from those of known points, (k, d); None if no free point is found.
 
     Args:
-        within: where to look.
-        known: positions of the points so far.
-        draw: (seed, step) of the random numbers.
-        taken: whether a point is out of the question.
+        within: the slice to search.
+        known: positions of the known points.
+        draw: (seed, step) of the random stream.
+        taken: returns whether a point is excluded.
     """
     seed, step = draw
     d = within.space.dimension
@@ -198,7 +199,7 @@ def spread(within: Slice, known: Array, draw: tuple[int, int], taken: Callable[[
             for other in places[axis.rows(known[:, k])]:
                 nearest = np.minimum(nearest, ((here - other) ** 2).sum(axis=1))
             squares += nearest
-    # The largest of u^(1 / w) is a draw in proportion to w.
+    # The index with the largest u^(1 / w) is a draw with probability proportional to w.
     with np.errstate(divide="ignore"):
         order = np.argsort(np.log(numbers[:, d]) / squares) if squares.any() else np.arange(SPREAD)
     if squares.any():

@@ -1,4 +1,4 @@
-"""The result of a checkpoint. It depends on the history, not only on the results, so it is stored with the tree."""
+"""What is learned at a checkpoint. It depends on the order of results, so it is stored with the tree."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from adabkb_service.engine.auto.turns import NEW, Turns
 from adabkb_service.engine.libraries import libraries
 
 REVISION = 13
-"""Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
+"""Revision of the rules for learning. Checkpoints of another revision are discarded and learned again (``restore``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Cells that a posterior excludes."""
+    """Cells that the posterior excludes."""
 
     beta: float = 0.0
     effective_dimension: float = 0.0
     excluded: tuple[int, ...] = ()
-    """Cells that cannot hold the optimum: whole subtrees."""
+    """The roots of subtrees that cannot contain the optimum."""
     incumbent: int = 0
-    """Row of the record with the largest lower bound."""
+    """The row of the record with the largest lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The model as of a checkpoint."""
+    """The learned model at a checkpoint."""
 
     count: int
-    """Results that the warp and the posterior start from: the first ones of the record. Later ones are added row by
-    row."""
+    """The number of results in the initial warp and posterior, the first ones of the record. Later results are added
+    row by row."""
     hyperparameters: Hyperparameters
     learned_from: int = -1
-    """Results that the hyperparameters were learned from, with all that follows; by default the same ones."""
+    """The number of results from which the hyperparameters, dictionary and pruning were learned; by default
+    ``count``."""
     dictionary: tuple[int, ...] | None = None
-    """Rows of the record that are inducing points; None for all of them."""
+    """Rows of the record that are inducing points; None for all rows."""
     restarted_at: int | None = None
     turns: Turns = NEW
-    """Both as in ``State``."""
+    """As in ``State``."""
     beta: float = 0.0
     """Confidence width of the bounds that prune, per posterior standard deviation."""
     effective_dimension: float = 0.0
@@ -52,24 +53,24 @@ class Checkpoint:
     averages: dict[tuple[int, int, tuple[bool, bool]], Averaged | None] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """A cache: averaged posteriors (``averaging``) by the results that they were learned from, by those they are given,
-    and by the form of the kernel."""
+    """Cache of averaged posteriors (``averaging``). The key is the number of results from which the parameters were
+    learned, the number on which the posterior is conditioned, and the form of the kernel."""
     gaps: dict[tuple[tuple[int, tuple[bool, bool]], ...], float | None] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """A cache: the gap by the results that the posteriors of the objective and of metrics were learned from, and by the
-    forms of their kernels."""
+    """Cache of the gap. The key has, for the objective and for each metric, the number of results from which the
+    posterior was learned and the form of its kernel."""
 
     def __post_init__(self) -> None:
         if self.learned_from < 0:
             object.__setattr__(self, "learned_from", self.count)
 
     def with_widths(self, found: Pruning) -> Checkpoint:
-        """With the numbers by which cells are pruned."""
+        """Return the checkpoint with the beta and the effective dimension of a pruning."""
         return replace(self, beta=found.beta, effective_dimension=found.effective_dimension)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as finite JSON."""
+        """Return the checkpoint as finite JSON."""
         return {
             "revision": REVISION,
             "libraries": libraries(),
@@ -85,7 +86,7 @@ class Checkpoint:
 
 
 def from_json(kept: Mapping[str, Any]) -> Checkpoint | None:
-    """The inverse of ``as_json``; None if it was learned by the rules of another revision."""
+    """Return the checkpoint from its JSON; None if it belongs to another revision."""
     if kept.get("revision") != REVISION:
         return None
     rows = kept["dictionary"]

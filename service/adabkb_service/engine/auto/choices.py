@@ -1,7 +1,7 @@
-"""How a cell of several choices of a category is cut: into single choices or, if there are many, into groups first.
+"""How a cell with several choices of a category is cut: into single choices or, if there are many, into groups first.
 
-Every part of a cut is a cell that is kept, whether the search goes there or not. Groups of the root of the number of
-choices keep these few: 31 + 32 cells on the way to one of 980 choices, and not 980.
+Every part of a cut is stored as a cell, whether the search visits it or not. Groups of about the square root of the
+number of choices keep cells few: 31 + 32 cells on the path to one of 980 choices instead of 980.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 
 MOST = 64
-"""Choices that a cut tells apart."""
+"""The maximum number of choices that a cut separates into single ones."""
 
 
 def together(choices: int) -> int:
-    """How many of a cell's choices stay together in each part of a cut, except the last part, which may have fewer."""
+    """Return the number of choices per part of a cut. The last part may have fewer."""
     return 1 if choices <= MOST else math.ceil(math.sqrt(choices))
 
 
 def parts(choices: int) -> int:
-    """Into how many parts a cut divides a cell of so many choices."""
+    """Return the number of parts into which a cut divides a cell with ``choices`` choices."""
     return math.ceil(choices / together(choices))
 
 
 def most_parts(choices: int) -> int:
-    """Of one of the cuts on the way from a cell of so many choices to single ones."""
+    """Return the maximum number of parts of a cut on the path from a cell with ``choices`` choices to single ones."""
     return max(parts(choices), together(choices))

@@ -1,11 +1,11 @@
-"""Coordinates of the choices of a category, from their descriptors.
+"""Coordinates of the choices of a category, computed from their descriptors.
 
-The descriptors of a category are standardised over its choices. Their principal components replace them: any number of
-descriptors, correlated or not, becomes at most ``MOST`` coordinates, those of the largest variance. All are divided by
-the range of the first one, so a component of small variance also has a small range. The kernel has a lengthscale for
-each (``kernel``). Descriptors that are the same for all choices are ignored.
+The descriptors of a category are standardized over its choices and replaced by their principal components: any number
+of descriptors, correlated or not, becomes at most ``MOST`` coordinates, those of the largest variance. All are divided
+by the range of the first one, so components of small variance have a small range. The kernel has a lengthscale for each
+(``kernel``). Constant descriptors are ignored.
 
-Coordinates are rounded, so that they do not depend on the rounding of a machine's linear algebra.
+Coordinates are rounded, so that they are the same with every linear algebra library.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 MOST = 4
-"""The most components of a category."""
+"""The maximum number of components of a category."""
 SMALLEST = 0.05
-"""Smallest share of the descriptors' variance that a component must explain."""
+"""The minimum share of the descriptors' variance that a component must explain."""
 MOST_OF_ROWS, SMALLEST_OF_ROWS = 32, 0.01
-"""The same share for a catalogue."""
+"""The maximum number and the minimum share for a catalogue."""
 DECIMALS = 9
 """Decimals of coordinates."""
 CONSTANT = 1e-12
-"""Standard deviation of a descriptor, relative to its largest value, below which it counts as rounding."""
+"""The relative standard deviation below which a descriptor counts as constant."""
 
 
 @dataclass(frozen=True)
 class Components:
-    """The components of the categories of a space, p of them."""
+    """The p components of the categories of a space."""
 
     axes: Ints
-    """(p,) the categorical axis that each is of."""
+    """(p,) the categorical axis of each component."""
     counts: Ints
-    """(p,) its number of choices."""
+    """(p,) the number of choices of that axis."""
     places: Array
-    """(p, most) where each choice is; 0 beyond the number of choices."""
+    """(p, most) the coordinate of each choice; 0 beyond the number of choices."""
     of_rows: Bools
-    """(p,) whether the axis is a catalogue."""
+    """(p,) whether that axis is a catalogue."""
 
     def __len__(self) -> int:
-        """p."""
+        """Return p."""
         return len(self.axes)
 
     def of(self, positions: Array) -> Array:
-        """Cube positions (k, d) along the components: (k, p)."""
+        """Return the coordinates, (k, p), of cube positions (k, d)."""
         choices = (positions[:, self.axes] * self.counts).astype(np.int64)
         found: Array = self.places[np.arange(len(self)), np.clip(choices, 0, self.counts - 1)]
         return found
 
     def along(self, axes: Ints) -> Components:
-        """Those of some axes, (s,), numbered by their order there."""
+        """Return the components of some axes, (s,), renumbered in the order of ``axes``."""
         kept = np.isin(self.axes, axes)
         numbers = np.array([int(np.flatnonzero(axes == axis)[0]) for axis in self.axes[kept]], dtype=np.int64)
         return Components(numbers, self.counts[kept], self.places[kept], self.of_rows[kept])
 
 
 def components(placed: Sequence[tuple[int, Array]], catalogues: Collection[int] = ()) -> Components:
-    """Of categorical axes with the places of their choices, (choices, p) each, some of which are catalogues."""
+    """Return the components of categorical axes, given the coordinates of their choices, (choices, p) each."""
     found = [(axis, column) for axis, places in placed for column in places.T]
     most = max((len(column) for _, column in found), default=0)
     places = np.zeros((len(found), most))
@@ -82,8 +82,8 @@ NONE = components(())
 
 
 def principal(descriptors: Array, most: int = MOST, smallest: float = SMALLEST) -> Array:
-    """The coordinates of choices, (choices, p), by their descriptors, (choices, descriptors): so many components at
-    most, each with such a share of the variance at least."""
+    """Return the coordinates of choices, (choices, p), from their descriptors, (choices, descriptors): at most ``most``
+    components, each with at least the share ``smallest`` of the variance."""
     standard = _standardised(descriptors)
     if not standard.shape[1]:
         return standard
@@ -95,11 +95,11 @@ def principal(descriptors: Array, most: int = MOST, smallest: float = SMALLEST) 
 
 @lru_cache(16)
 def places_of(table: Table) -> Array:
-    """The coordinates of the rows of a catalogue, (rows, p).
+    """Return the coordinates of the rows of a catalogue, (rows, p).
 
-    Few columns are coordinates themselves, each as long as any other; of many the principal components are, of which
-    more are kept than of a category: they stand for whole parameters. As coordinates of a cube of more dimensions, they
-    are shorter the more there are (``likelihood``).
+    Few columns are used as coordinates directly, scaled to equal ranges. Many columns are replaced by principal
+    components, more than for a category, because they stand for whole parameters. The lengths of the coordinates
+    decrease with their number, since distances grow with the dimension (``likelihood``).
     """
     found = _standardised(table.numbers)
     if found.shape[1] > MOST_OF_ROWS:
@@ -110,7 +110,7 @@ def places_of(table: Table) -> Array:
 
 
 def _standardised(descriptors: Array) -> Array:
-    """Those columns of (choices, descriptors) that vary, with mean 0 and deviation 1."""
+    """Return the columns of (choices, descriptors) that vary, with mean 0 and standard deviation 1."""
     scale = np.abs(descriptors).max(axis=0)
     scaled = descriptors / np.where(scale > 0.0, scale, 1.0)
     centred = scaled - scaled.mean(axis=0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.9
 """Probability with which the gap holds."""
 KEPT = 8
-"""Results of ``Problem.remembered`` that are kept in memory."""
+"""The number of cached results of ``Problem.remembered``."""
 
 T = TypeVar("T")
 
@@ -32,35 +32,35 @@ class Config:
     """The user's declarations about a study. Everything else is learned."""
 
     delta: float = 0.05
-    """The cell of the optimum is not pruned, with probability 1 - delta."""
+    """The cell of the optimum is kept with probability 1 - delta."""
     noise_std: float | None = None
     """Standard deviation of a result without its own standard error, in the user's output units."""
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result in addition to its value, with bounds."""
     objective: Metric | None = None
-    """Of a study with several objectives the first one, which the value stands for; the others are among the
-    metrics."""
+    """The first objective of a study with several, stored as the value of a result; the others are among the metrics.
+    None with a single objective."""
 
     prior: Prior | None = None
     """The user's prior for the position of the optimum."""
     older: tuple[Older, ...] = ()
     """Older studies whose results the search uses."""
     per_cost: bool = False
-    """Whether the search maximizes the gain per cost, which is one of the metrics."""
+    """Whether the search maximizes the gain per cost, where the cost is one of the metrics."""
     cost_budget: float | None = None
-    """Total cost that the results may have."""
+    """The maximum total cost of the results."""
     robust: bool = False
-    """Whether results that the others contradict are doubted: see ``doubts``."""
+    """Whether results that the others contradict get less weight: see ``doubts``."""
 
     @property
     def delta_each(self) -> float:
-        """The delta of each of the functions whose bounds prune, so that all of them hold."""
+        """The share of delta for each function whose bounds prune, so that all bounds hold jointly."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A search space under a configuration: everything about a study that never changes."""
+    """A search space with a configuration: everything about a study that never changes."""
 
     space: Space
     config: Config
@@ -73,8 +73,8 @@ class Problem:
 
     @cached_property
     def older(self) -> tuple[OlderMean, ...]:
-        """The means of older studies, learned when they are first needed."""
-        # Only those who decide need it: not the contract, which needs the configuration.
+        """The mean functions of older studies, learned on first use."""
+        # Imported here: only decisions need it, whereas the contract imports this module for ``Config``.
         from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
 
         return tuple(learned(each, self.domain) for each in self.config.older)
@@ -86,12 +86,12 @@ class Problem:
 
     @property
     def may_have_additive_part(self) -> bool:
-        """Whether the kernel may get one: a sum of functions of one axis each needs several, all of them active."""
+        """Whether the kernel may have an additive part, which requires several axes that are always active."""
         return self.domain.dimension > 1 and not self.domain.activity.needs
 
     @cached_property
     def of_metric(self) -> Problem:
-        """What a metric is learned under: as an objective of its own."""
+        """The problem under which a metric is learned, as an objective of its own."""
         return Problem(self.space, Config(self.config.delta_each, robust=self.config.robust), self.seed)
 
     @cached_property
@@ -99,12 +99,12 @@ class Problem:
         return {}
 
     def remembered(self, name: str, record: Record, compute: Callable[[Problem, Record], T]) -> T:
-        """What follows from a record alone; it is computed once for each of the last ``KEPT`` records.
+        """Return a quantity that depends on a record only. It is cached for the last ``KEPT`` calls.
 
         Args:
-            name: of what is computed.
+            name: the name of the quantity.
             record: the results.
-            compute: computes it.
+            compute: computes the quantity.
         """
         key = name, b"".join(each.tobytes() for each in (record.positions, record.values, record.errors))
         kept = self._remembered
@@ -118,5 +118,5 @@ class Problem:
 
     @cached_property
     def root(self) -> Box:
-        """The whole box."""
+        """The box of the whole space."""
         return whole(self.domain)

@@ -1,9 +1,9 @@
-"""The search under constraints: where f~ is largest among the feasible points, and which cells have none.
+"""The search under constraints: the largest f~ among feasible points, and the cells without feasible points.
 
-Candidates are random feasible points, and those of the search without constraints; an infeasible one of these is pulled
-back to the boundary, towards the best point. Ascents that leave the feasible set are done again by sequential quadratic
-programming (SLSQP of scipy), which follows the boundary. A point is returned only if its parameters satisfy the
-constraints exactly.
+Candidates are random feasible points, and the candidates of the unconstrained search, of which infeasible ones are
+pulled back to the boundary, towards the best point. Ascents that leave the feasible set are repeated with sequential
+quadratic programming (scipy's SLSQP), which follows the boundary. Only points whose parameters satisfy the constraints
+exactly are returned.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STEPS = 33
-"""Points on the way from a centroid to a target."""
+"""Points on the line from a centroid to a target."""
 ITERATIONS = 30
-"""The most iterations of sequential quadratic programming."""
+"""The maximum number of iterations of sequential quadratic programming."""
 MARGIN = 1e-9
-"""Margin to the boundary, relative to the usual slack of a constraint."""
+"""Margin to the boundary, relative to the typical slack of a constraint."""
 DIFFERENCE = 1e-6
-"""Step of a position for the slopes of constraints."""
+"""Step for finite differences of constraints."""
 OUTWARD = 100
-"""Number of random positions from which the outermost ones are selected."""
+"""The number of random positions from which the outermost ones are selected."""
 ROUGHLY, FINELY = 2, 8
-"""Rounds of the search for the boundary, from candidates and from the end of an ascent."""
+"""Bisection rounds to the boundary, for candidates and for the end of an ascent."""
 
 
 def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, draw: tuple[int, int]) -> Array:
-    """Positions, (k, d), that are feasible up to rounding.
+    """Return positions, (k, d), that are feasible up to rounding.
 
     Args:
         feasible: the feasible points of the slice.
-        found: (n, d) positions that need not be feasible; they are of the mixtures of the slice.
-        around: (d,) the best point so far, which need not be either.
-        draw: (seed, step) of the random numbers.
+        found: (n, d) positions in the mixtures of the slice, not necessarily feasible.
+        around: (d,) the best point so far, not necessarily feasible.
+        draw: (seed, step) of the random stream.
     """
     holds = feasible.mask(found)
     parts = [found[holds], feasible.sample(draw, len(found))]
@@ -56,14 +56,14 @@ def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, 
 
 
 def feasible_ends(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array, ends: Array) -> Array:
-    """The ends of ascents, (k, d), that are feasible, and those of ascents along the boundary in place of the others.
+    """Return ends of ascents, (k, d): the feasible ones, and ends of ascents along the boundary in place of the others.
 
     Args:
         domain: the space.
-        view, beta: of f~.
+        view, beta: the view and the confidence width that define f~.
         feasible: the feasible points of the slice.
-        starts: (k, d), feasible.
-        ends: (k, d) of ascents that did not know of the constraints.
+        starts: (k, d) feasible positions.
+        ends: (k, d) ends of the unconstrained ascents.
     """
     holds = feasible.mask(ends)
     starts = starts[~holds]
@@ -75,7 +75,8 @@ def feasible_ends(domain: Domain, view: View, beta: float, feasible: Feasible, s
 
 
 def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array) -> Array:
-    """The ends, (k, d), of ascents of f~ from feasible starts, (k, d), within the constraints and the mixtures."""
+    """Return the ends, (k, d), of ascents of f~ from feasible starts, (k, d), within the constraints and the
+    mixtures."""
     along = feasible.free & np.array([values is None for values in domain.values])
     moving = along & domain.movable(starts)
     each = zip(starts, moving, strict=True)
@@ -83,13 +84,13 @@ def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: 
 
 
 def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
-    """Random feasible positions, (count, d), by turns of the step: anywhere in the feasible set, where a random line
-    leaves it, or the outermost ones in a random direction. Optima are often at its edges and corners.
+    """Return random feasible positions, (count, d). Depending on the step, they are anywhere in the feasible set, where
+    a random line leaves it, or outermost in a random direction, since optima are often at its edges and corners.
 
     Args:
         feasible: the feasible points of the space.
-        draw: (seed, step) of the random numbers.
-        count: how many, ``OUTWARD`` at most.
+        draw: (seed, step) of the random stream.
+        count: the number of positions, at most ``OUTWARD``.
     """
     positions = feasible.sample(draw, OUTWARD)
     turn, shape = draw[1] % 3, positions.shape
@@ -103,13 +104,13 @@ def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
 
 
 def _outer(feasible: Feasible, positions: Array, direction: Array) -> Array:
-    """Where feasible positions, (k, d), leave the feasible set on the way in a direction each, (k, d)."""
+    """Return where rays from feasible positions, (k, d), in directions, (k, d), leave the feasible set."""
     reach = np.sqrt(positions.shape[1]) / np.linalg.norm(direction, axis=1, keepdims=True)
     return feasible.pulled(positions, np.clip(positions + reach * direction, 0.0, 1.0), FINELY)
 
 
 def first_admitted(feasible: Feasible, points: Array, values: Array, taken: Callable[[Array], bool]) -> Array | None:
-    """The point, (d,), of the largest value that is feasible exactly and not taken; None if there is none."""
+    """Return the point, (d,), with the largest value that is exactly feasible and free; None if there is none."""
     for position in points[np.argsort(-values, kind="stable")]:
         point = feasible.exact(position)
         if not taken(point) and feasible.admits(point):
@@ -118,8 +119,8 @@ def first_admitted(feasible: Feasible, points: Array, values: Array, taken: Call
 
 
 def representative(domain: Domain, feasible: Feasible, centroid: Array, target: Array) -> Array:
-    """The point that stands for a cell: its centroid, or the first feasible point on the way from there to a feasible
-    target, (d,), in the cell."""
+    """Return the point that represents a cell: its centroid, or the first feasible point on the line from there to a
+    feasible target, (d,), in the cell."""
     if feasible.admits(centroid):
         return centroid
     way = centroid + np.linspace(0.0, 1.0, STEPS)[:, None] * (target - centroid)
@@ -129,7 +130,7 @@ def representative(domain: Domain, feasible: Feasible, centroid: Array, target: 
 
 
 def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple[Tree, list[str]]:
-    """The tree with those of some uncut cells marked INFEASIBLE of which that is proved, and their keys."""
+    """Return the tree with those of some leaves marked INFEASIBLE that are proved to be so, and their keys."""
     feasible = domain.whole.feasible
     if feasible is None or not keys:
         return tree, []
@@ -140,9 +141,9 @@ def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple
 
 
 def _slide(view: View, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
-    """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints that
-    compare numbers, the bounds of metrics and the mixtures, up to the accuracy of SLSQP. Components that are absent
-    stay so where some have to be."""
+    """Return the end, (d,), of an ascent of f~ from a feasible start along the moving axes. It stays, up to the
+    accuracy of SLSQP, within numerical constraints, bounds of metrics and mixtures. Absent components stay absent if
+    the mixture requires some to be."""
     margins = MARGIN * feasible.scales
     low, high, sums = np.zeros(len(start)), np.ones(len(start)), []
     for mixture in feasible.mixtures:

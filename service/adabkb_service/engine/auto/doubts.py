@@ -1,12 +1,12 @@
-"""Results that the others contradict, in studies that want to know (``Config.robust``).
+"""Doubted results: results that the others contradict, if a study asks for it (``Config.robust``).
 
-One after the other, the result that is farthest from what the others predict gets noise of its own, as much as explains
-it. It stays if that raises the posterior density of the hyperparameters, learned anew, by ``EVIDENCE`` times the number
-of results, one of which was chosen; the idea is relevance pursuit (Ament et al. 2024, "Robust Gaussian processes via
-relevance pursuit"). A result with a replicate that agrees is not doubted.
+Repeatedly, the result that is farthest from its prediction by the others gets additional noise, as much as explains it.
+It keeps the noise if that raises the posterior density of the hyperparameters, learned again, by a factor of
+``EVIDENCE`` times the number of results, which corrects for choosing one of them. The idea is relevance pursuit (Ament
+et al. 2024, "Robust Gaussian processes via relevance pursuit"). A result that a replicate confirms is not doubted.
 
-It is a function of the results alone. Beyond ``EACH`` of them it is computed when a tenth of them is new, and after a
-replicate.
+Doubts depend on the results alone. With more than ``EACH`` results they are computed when a tenth of the results is
+new, and after a replicate.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 FEWEST = 8
-"""Results from which on one may be doubted."""
+"""The minimum number of results for doubts."""
 EACH = 20
-"""Results up to which doubts are computed with each of them."""
+"""The maximum number of results for which doubts are computed with each new result."""
 GROWTH = 10
-"""Beyond, when one in so many is new."""
+"""With more results, doubts are computed when one in this many is new."""
 MOST = 10
-"""At most one in so many results is doubted, and one in any case."""
+"""At most one in this many results is doubted, but one is always allowed."""
 SUSPECT = 2.0
-"""Standard deviations from its prediction, from which on a result may be doubted."""
+"""The minimum distance of a doubted result from its prediction, in standard deviations of the prediction."""
 MATERIAL = 0.25
-"""Distance from its prediction at least, in standard deviations of all results: what is closer does no harm, and a
-replicate that is closer agrees."""
+"""The minimum distance of a doubted result from its prediction, in standard deviations of all results: smaller errors
+do no harm, and a replicate within this distance confirms a result."""
 EVIDENCE = 20.0
-"""What noise of its own has to raise the posterior density by, times the number of results."""
+"""Factor, per result, by which the additional noise must raise the posterior density."""
 
 
 def declared(problem: Problem, record: Record) -> Array:
-    """(T,) standard errors in the user's units: those of the results, or else the study's; 0 if neither is known."""
+    """Return standard errors, (T,), in the user's units: that of the result, else that of the study, else 0."""
     return np.where(record.errors > 0.0, record.errors, problem.config.noise_std or 0.0)
 
 
 def doubts(problem: Problem, record: Record) -> Mapping[int, float]:
-    """By row of the record the standard deviation, in the user's units, of the noise that a doubted result has beside
-    that of all."""
+    """Return, by row of the record, the standard deviation of a doubted result's additional noise, in the user's
+    units."""
     if not problem.config.robust or record.size < FEWEST:
         return {}
     return problem.remembered("doubts", record.first(_as_of(record)), _found)
 
 
 def awaiting_replicates(problem: Problem, record: Record) -> Ints:
-    """Rows of doubted results at points that have no other result."""
+    """Return the rows of doubted results without a replicate."""
     counts = np.bincount(record.ordinals)
     return np.array([row for row in doubts(problem, record) if counts[record.ordinals[row]] == 1], dtype=np.int64)
 
 
 def _as_of(record: Record) -> int:
-    """The number of results that doubts rest on."""
+    """Return the number of results from which doubts are computed."""
     found = following = min(record.size, EACH)
     while following <= record.size:
         found, following = following, following + max(1, following // GROWTH)
@@ -116,7 +116,7 @@ def _evidence(problem: Problem, record: Record, rows: Ints, warped: warp.Warp) -
 
 
 def _are_confirmed(ordinals: Ints, outputs: Array) -> Bools:
-    """Which results have a replicate that agrees, given their points and outputs, (n,) each."""
+    """Return which results a replicate confirms, given their points and outputs, (n,) each."""
     order = np.lexsort((outputs, ordinals))
     agree = (np.diff(ordinals[order]) == 0) & (np.diff(outputs[order]) < MATERIAL)
     found = np.zeros(len(ordinals), dtype=bool)
@@ -129,8 +129,8 @@ def _value(evidence: Evidence, known: Hyperparameters) -> float:
 
 
 def _left_out(evidence: Evidence, known: Hyperparameters) -> tuple[Array, Array]:
-    """How far each output is from what the others predict, and the standard deviation of that, (n,) each: see
-    ``left_out``."""
+    """Return the distance of each output from its prediction by the others, and the standard deviation of that
+    prediction, (n,) each: see ``left_out``."""
     kernel = known.kernel(evidence.categorical, evidence.components, evidence.periodic)
     noises = known.noise_ratio + evidence.extra
     posterior = surrogate.exact(kernel, known.variance, evidence.positions, evidence.outputs, noises)

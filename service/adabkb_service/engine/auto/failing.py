@@ -1,8 +1,8 @@
-"""Where evaluations fail: a Gaussian process given +1 at finished points and -1 at failed ones.
+"""A model of where evaluations fail: a Gaussian process with value +1 at finished points and -1 at failed ones.
 
-It has hyperparameters of its own, learned as those of the objective are. The search treats it as a metric that has to
-be at least ``LEAST``, so it avoids regions where points fail and looks, by turns, closely and widely at their edge
-(``outcomes``). Failures that have nothing to do with where a point is come out as noise, and change little.
+It has its own hyperparameters, learned like those of the objective. The search treats it as a metric with the lower
+bound ``LEAST``. So it avoids regions where points fail, and explores their edge with alternating widths (``outcomes``).
+Failures that do not depend on the point appear as noise, and have little effect.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from adabkb_service.engine.auto.rows import best_and_sample
 Array = NDArray[np.float64]
 
 LEAST = 0.0
-"""What points have to be at least: halfway between those that fail and those that finish."""
+"""The lower bound: halfway between failed and finished points."""
 MOST = (200, 200)
-"""Failed and finished points that are looked at, at most."""
+"""The maximum numbers of failed and of finished points in the model."""
 LEARNED_FROM = (50, 50)
-"""Of these, those that the hyperparameters are learned from, at most."""
+"""The maximum numbers of these from which the hyperparameters are learned."""
 FEWEST, SHARE = 3, 0.4
-"""Failed points, and their share of all points with an outcome, from which on it is learned where they fail. Before,
-they are vague results (``handed_out``): a region that is closed on little evidence may hold the optimum."""
+"""The minimum number of failed points, and their minimum share of all points with an outcome, for this model. With
+fewer, they count as vague results (``handed_out``), since a region excluded on little evidence may contain the
+optimum."""
 NOISE = 0.01
-"""Noise ratio that the search for hyperparameters starts from."""
+"""Initial noise ratio of the hyperparameter search."""
 
 
 def are_many(finished: int, failed: int) -> bool:
-    """Whether so many points fail that it is worth learning where."""
+    """Return whether enough points fail to learn where they do."""
     return failed >= FEWEST and failed >= SHARE * (finished + failed)
 
 
 def finishing(problem: Problem, finished: Array, failed: Array) -> Bounded:
-    """What is known of finishing, as a metric with a bound, given finished points, (n, d), and failed ones, (f, d)."""
+    """Return the model as a metric with a bound, given finished points, (n, d), and failed points, (f, d)."""
     labels, domain = np.repeat([1.0, -1.0], [len(finished), len(failed)]), problem.domain
     rows = best_and_sample(problem.seed, -labels, *MOST)
     positions, labels = np.concatenate([finished, failed])[rows], labels[rows]

@@ -1,4 +1,4 @@
-"""Which results keep the bounds of metrics, and how likely a point is to."""
+"""Which results satisfy the bounds of metrics, and how likely a point is to satisfy them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Ints = NDArray[np.int64]
 
 
 def violations(metrics: Sequence[Metric], record: Record) -> Array:
-    """(T,) how far each result is beyond the bounds of metrics, as ``Metric.relative_violation`` has it, added up."""
+    """Return the sum of each result's relative violations of the bounds of metrics, (T,): see
+    ``Metric.relative_violation``."""
     total = np.zeros(record.size)
     for metric, measured in zip(metrics, record.metrics, strict=True):
         total += [metric.relative_violation(metric.sign * value) for value in measured.values.tolist()]
@@ -24,8 +25,8 @@ def violations(metrics: Sequence[Metric], record: Record) -> Array:
 
 
 def ranked(metrics: Sequence[Metric], record: Record) -> Record:
-    """The record with values by which results compare, whether they keep the bounds or not: those that do not are as
-    bad as the worst that does or, if there is none, the worse the more they violate them."""
+    """Return the record with values by which feasible and infeasible results compare. Infeasible results are as bad as
+    the worst feasible one; if there is none, they are worse the larger their violation."""
     if not _are_bounded(metrics):
         return record
     beyond = violations(metrics, record)
@@ -35,8 +36,8 @@ def ranked(metrics: Sequence[Metric], record: Record) -> Record:
 
 
 def best_feasible_rows(metrics: Sequence[Metric], record: Record, count: int) -> Ints:
-    """Rows of the best results, so many, rising: of those that keep the bounds or, if there is none, the one that
-    violates them least."""
+    """Return the rows, in increasing order, of the ``count`` best feasible results or, if there are none, of the result
+    with the smallest violation."""
     rows = np.arange(record.size)
     if _are_bounded(metrics) and record.size:
         beyond = violations(metrics, record)

@@ -1,4 +1,4 @@
-"""The Pareto front of a study with several objectives: by its results, and by its model with how certain that is."""
+"""The Pareto front of a study with several objectives: of its results, and of the model with probabilities."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SURE = 4.0
-"""Standard deviations to either side, beyond which no value is."""
+"""Standard deviations to either side that are treated as the limits of a value."""
 FEWEST_DRAWS, MOST_DRAWS = 16, 512
 COMPARISONS = 1 << 27
-"""Of points with each other, in all draws."""
+"""The maximum number of comparisons of points with each other, over all draws."""
 STEP = -1 << 40
-"""Of the random numbers: that of no decision."""
+"""Number of the random stream; no decision uses it."""
 
 
 def front(state: State, feasible: float = FEASIBLE) -> Front:
-    """The front, and the hypervolume over time. Where metrics have bounds, results that do not keep them do not count,
-    and points of the model are those that keep them with this probability, or else the likeliest one."""
+    """Return the front, and the hypervolume over time. If metrics have bounds, infeasible results do not count, and the
+    points of the model are those that satisfy the bounds with probability ``feasible``, or else the likeliest one."""
     found, values, metrics = summary(state), results(state), state.problem.config.metrics
     kept = violations(metrics, state.record) == 0.0
     counting = np.where(kept[:, None], values, found.reference)
@@ -44,8 +44,8 @@ def front(state: State, feasible: float = FEASIBLE) -> Front:
 
 
 def _by_model(state: State, feasible: float) -> tuple[Array, Array]:
-    """The evaluated points, (m, d), of which none has better posterior means than another one, and with which
-    probability each is on the front of all evaluated points."""
+    """Return the evaluated points, (m, d), whose posterior means are not dominated, with the probability of each to be
+    on the front of all evaluated points."""
     positions = state.record.positions[state.record.first_rows()]
     if not len(positions):
         return positions, np.zeros(0)
@@ -54,7 +54,7 @@ def _by_model(state: State, feasible: float) -> tuple[Array, Array]:
     found = [predict_one(each, positions) for each, _ in objectives(state)]
     means, deviations = np.column_stack([each.mean for each in found]), np.column_stack([each.std for each in found])
     listed = pareto.front(means)
-    # A point that is dominated even if it is as good as can be and others as bad as can be, is on no front.
+    # A point that is dominated even at its upper limits, by others at their lower limits, is on no front.
     contend = listed | ~_surely_dominated(means, deviations)
     count = int(contend.sum())
     draws = int(np.clip(COMPARISONS // count**2, FEWEST_DRAWS, MOST_DRAWS))

@@ -1,14 +1,14 @@
-"""How much better the best feasible point probably is than the recommended one, by the model.
+"""The gap: how much better the best feasible point probably is than the recommended one, according to the model.
 
     gap = the QUANTILE of max over x of f(x) - f(recommended)
 
-over joint draws of f from the averaged posterior (``averaged``), learned from results that are apart, at candidates:
-positions all over the space and around the best result, of which those with the largest upper bounds are looked at.
-Where metrics have bounds, the maximum is over the candidates whose drawn metrics keep them.
+over joint draws of f from the averaged posterior (``averaged``), learned from results that are not close to each other.
+The maximum is over candidates: the positions with the largest upper bounds among many in the whole space and around the
+best result. If metrics have bounds, it is over the candidates whose drawn metrics satisfy them.
 
-The quantile is a little above the probability that is stated, ``CONFIDENCE``, since objectives differ from draws of the
-model: ``benchmarks.quality.gaps`` measures how often the gap holds. There is none as long as there are few results for
-the number of parameters, or it would exceed the range of the results: such a gap says nothing.
+The quantile is a little above the stated probability, ``CONFIDENCE``, since objectives differ from draws of the model:
+``benchmarks.quality.gaps`` measures how often the gap holds. The gap is None if there are too few results for the
+number of parameters, or if it would exceed the range of the results: such a gap says nothing.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ Bools = NDArray[np.bool_]
 QUANTILE = 0.95
 """The quantile of the drawn gains that is the gap."""
 DRAWS = 400
-"""Of all members together."""
+"""The number of draws, over all members together."""
 POOLS = 3
-"""Sets of positions that candidates are chosen from."""
+"""The number of sets of positions from which candidates are chosen."""
 SCATTERED, PROMISING = 150, 40
-"""Candidates that are scattered, and those with the largest bounds by each member."""
+"""The numbers of scattered candidates, and of candidates with the largest bounds under each member."""
 WIDTH = 2.0
-"""Of these bounds, in standard deviations."""
+"""The width of these bounds, in standard deviations."""
 CONTENDERS = 64
-"""Best results among which the recommended one is looked for."""
+"""The number of best results among which the recommended one is searched."""
 STREAMS = 1 << 32
-"""Between steps of random numbers, so that no draws are alike."""
+"""Distance between the stream numbers of two uses, so that no two draws are the same."""
 
 
 def gap(state: State) -> float | None:
-    """The gap in the user's units, as of when the averaged posteriors were last learned: it takes longer than a
-    decision, and it changes slowly. None while it is not known, of several objectives, and where it depends on a
-    context. It is computed when it is first asked for."""
-    known, kept = state.checkpoint.gaps, dict(state.checkpoint.gaps)  # other threads ask, too
+    """Return the gap in the user's units, as of the last time that the averaged posteriors were learned: computing it
+    takes longer than a decision, and it changes slowly. Return None if it is unknown, if there are several objectives,
+    or if it depends on a context. It is computed on first use."""
+    known, kept = state.checkpoint.gaps, dict(state.checkpoint.gaps)  # other threads add to it
     key = tuple((learned_as_of(each), each.checkpoint.hyperparameters.form) for each in (state, *state.metrics))
     if key not in kept:
         for other in kept:
@@ -89,7 +89,7 @@ def _with(state: State, count: int) -> float | None:
 
 
 def _learned(state: State) -> Averaged | None:
-    """The posterior of an objective or a metric."""
+    """Return the posterior of an objective or a metric."""
     record = state.record.first(learned_as_of(state))
     return learn(state.problem, record, state.checkpoint.hyperparameters, from_apart=True)
 
@@ -102,7 +102,7 @@ class Bounded:
     members: tuple[Member, ...]
 
     def keeps(self, index: int, positions: Array, draw: tuple[int, int], count: int) -> Bools:
-        """Where the draws, (k, count), of a member at positions (k, d) keep the bounds."""
+        """Return which draws, (k, count), of a member at positions (k, d) satisfy the bounds."""
         member = self.members[index % len(self.members)]
         lower, upper = member.warp.forward(np.array(self.metric.signed_bounds))
         drawn = member.draws(positions, draw, count)
@@ -111,7 +111,8 @@ class Bounded:
 
 
 def _gains(problem: Problem, record: Record, of_objective: Averaged, of_metrics: list[Bounded]) -> Array:
-    """(draws,) of the maximum over the candidates minus the value at the recommended result, in the user's units."""
+    """Return draws, (draws,), of the maximum over the candidates minus the value at the recommended result, in user
+    units."""
     rows = best_feasible_rows(problem.config.metrics, record, CONTENDERS)
     best = record.positions[rows[np.argmax(of_objective.mean(record.positions[rows]))]]
     members = of_objective.members
@@ -126,13 +127,13 @@ def _gains(problem: Problem, record: Record, of_objective: Averaged, of_metrics:
         kept[0] = True
         largest = np.where(kept, drawn, -np.inf).max(axis=0)
         value, recommended = of_objective.limited(member.warp.inverse(np.stack([largest, drawn[0]])))
-        with np.errstate(over="ignore"):  # of results that reach from the least to the largest float
+        with np.errstate(over="ignore"):  # overflows if results span the whole range of floats
             found.append(value - recommended)
     return np.concatenate(found)
 
 
 def _candidates(problem: Problem, step: int, best: Array, members: tuple[Member, ...]) -> Array:
-    """(k, d) feasible positions at which the objective may be largest."""
+    """Return feasible positions, (k, d), at which the objective may be largest."""
     domain = problem.domain
     whole, feasible = domain.whole, domain.whole.feasible
     streams = [(problem.seed, averaged.STREAM + (number + 1) * STREAMS + step) for number in range(POOLS)]
@@ -153,7 +154,7 @@ def _candidates(problem: Problem, step: int, best: Array, members: tuple[Member,
 
 
 def _promising_rows(problem: Problem, best: Array, member: Member, draw: tuple[int, int]) -> Array:
-    """(k, d) points with rows of a catalogue whose bounds by a member are large."""
+    """Return points, (k, d), from a catalogue whose upper bounds under a member are large."""
 
     def bound(positions: Array) -> Array:
         return member.posterior.ucb(positions, WIDTH)

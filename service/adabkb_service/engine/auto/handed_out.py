@@ -1,7 +1,7 @@
-"""Points that were issued and have no result: what they mean for the posterior.
+"""The effect of points that were issued and have no result on the posterior.
 
-A pending point counts as if it had been observed at its mean. A failed point counts as a vague result on the worse side
-of the record: its region loses what made it attractive, but a single failure does not close it.
+A pending point counts as if its posterior mean had been observed. A failed point counts as a vague result on the worse
+side of the record: its region becomes less attractive, but a single failure does not exclude it.
 """
 
 from __future__ import annotations
@@ -35,36 +35,36 @@ W = TypeVar("W", Surrogate, Surrogate | Transferred)
 X = TypeVar("X", Surrogate, Surrogate | Transferred)
 
 FAILED_QUANTILE = 0.25
-"""Quantile of the results so far that a failed point counts as."""
+"""The quantile of the results so far that stands for the value of a failed point."""
 FAILED_NOISE = 0.1
 """Noise ratio of a failed point."""
 
 
 @dataclass(frozen=True)
 class HandedOut:
-    """Points without a result, as cube positions, and where a result would bring nothing new."""
+    """Issued points, as cube positions, and plateaus, where a result would be uninformative."""
 
     pending: Array
-    """(k, d) awaited."""
+    """(k, d) points that wait for a result."""
     failed: Array
-    """(f, d) could not be evaluated."""
+    """(f, d) points that could not be evaluated."""
     replaced: Array
-    """(m, d) suggested points in whose place a worker evaluated another point."""
+    """(m, d) suggested points that a worker replaced by another point."""
     plateaus: Plateaus
-    """Of the results so far."""
+    """The plateaus of the results so far."""
 
     @cached_property
     def positions(self) -> Array:
-        """All of them."""
+        """All points."""
         return np.concatenate([self.pending, self.failed, self.replaced])
 
     def with_pending(self, point: Array) -> HandedOut:
-        """With one more point, (d,), awaited."""
+        """Return the points with one more pending point, (d,)."""
         return replace(self, pending=np.concatenate([self.pending, point[None]]))
 
 
 def handed_out(state: State, pending: Array, failed: Array | None, replaced: Array | None) -> HandedOut:
-    """The points of a study, (k, d) each; None is no point."""
+    """Return the points of a study, (k, d) each; None stands for no point."""
     none = np.zeros((0, state.problem.space.dimension))
     return HandedOut(
         pending, none if failed is None else failed, none if replaced is None else replaced, plateaus(state)
@@ -72,40 +72,40 @@ def handed_out(state: State, pending: Array, failed: Array | None, replaced: Arr
 
 
 def step_of(state: State, out: HandedOut) -> int:
-    """Index of the next decision: the number of results, pending and failed points so far."""
+    """Return the index of the next decision: the number of results, pending and failed points so far."""
     return state.record.size + len(out.pending) + len(out.failed)
 
 
 def is_taken(*positions: Array) -> Callable[[Array], bool]:
-    """Whether a point, (d,), is among these positions, (k, d) each."""
+    """Return a function that tells whether a point, (d,), is among these positions, (k, d) each."""
     return lambda point: any(records.holds(each, point) for each in positions)
 
 
 def is_known(state: State, out: HandedOut) -> Callable[[Array], bool]:
-    """Whether a point, (d,), was evaluated or issued, or is on a plateau."""
+    """Return a function that tells whether a point, (d,), was evaluated or issued, or is on a plateau."""
     taken, step = is_taken(state.record.positions, out.positions), step_of(state, out)
     return lambda point: taken(point) or bool(out.plateaus.hold(point[None], step)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class SearchView:
-    """What the search sees: a posterior, and how it would be if the pending points had been observed at their means, so
-    that the variance falls and the mean stays. It is a function of these points, whether they were asked for together
-    or in turn, bit for bit."""
+    """The posterior that the search uses, with and without pending points. Pending points count as if their means had
+    been observed, so the variance decreases and the mean stays. The result is the same, bit for bit, whether points
+    were requested together or in turn."""
 
     given: View
-    """Given failed points only."""
+    """The posterior conditioned on failed points only."""
     view: View
-    """Given pending points, too."""
+    """The posterior conditioned on pending points, too."""
 
     def with_pending(self, state: State, pending: Array) -> SearchView:
-        """With one more pending point: all of them, (k, d)."""
+        """Return the view with one more pending point, given all of them, (k, d)."""
         return replace(self, view=_fantasized(self.given, state, pending))
 
 
 def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> SearchView:
-    """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, or several,
-    and beside the metrics that have bounds or per cost."""
+    """Return the view for results, (n,), under a warp: of one or several objectives, with the prior on the optimum,
+    with metrics that have bounds, or per cost."""
     bounded = tuple(
         _bounded(measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
@@ -118,7 +118,7 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
         weighted = _is_prior_trusted(state)
         own = scalarised(state, lambda each: _with_prior(state, _of_metric(each, out), weighted))
     else:
-        known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
+        known = _with_older(state) if objective is state.surrogate else objective  # no older studies in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
     if state.problem.config.per_cost and state.record.size:
@@ -128,7 +128,7 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
 
 
 def _with_older(state: State) -> Surrogate | Transferred:
-    """The posterior of a state with what older studies say, while it is given all rows exactly."""
+    """Return the posterior of a state, combined with older studies as long as it uses all rows exactly."""
     record, older = state.record, state.problem.older
     if not older or state.checkpoint.dictionary is not None:
         return state.surrogate
@@ -136,7 +136,7 @@ def _with_older(state: State) -> Surrogate | Transferred:
 
 
 def _is_prior_trusted(state: State) -> bool:
-    """Whether there is a prior on the optimum and the results speak for it."""
+    """Return whether a prior on the optimum exists that the results support."""
     config = state.problem.config
     if config.prior is None or not state.record.size:
         return config.prior is not None
@@ -146,13 +146,13 @@ def _is_prior_trusted(state: State) -> bool:
 
 
 def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | PriorWeighted:
-    """With the prior on the optimum, if the results speak for it."""
+    """Return the posterior with the prior on the optimum, if the results support it."""
     prior = state.problem.config.prior
     return PriorWeighted(posterior, state.problem.space, prior) if is_prior_trusted and prior else posterior
 
 
 def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
-    """With what evaluations cost by the results so far, of which there are some."""
+    """Return the view per cost, given at least one result."""
     config = state.problem.config
     (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
     costs = measured.record.values
@@ -165,24 +165,24 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
 
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
-    """A metric with a state, given failed points."""
+    """Return a metric and its state's posterior, conditioned on failed points."""
     lower, upper = state.in_model_outputs(metric)
     return Bounded(_of_metric(state, out), lower, upper, state.checkpoint.hyperparameters.noise_ratio)
 
 
 def _of_metric(state: State, out: HandedOut) -> Surrogate:
-    """The posterior of a metric with a state, given failed points."""
+    """Return the posterior of a metric's state, conditioned on failed points."""
     return _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
 
 
 def _fantasized(view: V, state: State, points: Array) -> V:
-    """The posterior as if these points, (k, d), had been observed at their means, all at once."""
+    """Return the posterior conditioned on points, (k, d), as if their means had been observed, all at once."""
     noise = state.checkpoint.hyperparameters.noise_ratio
     return view.condition(points, None, np.full(len(points), noise)) if len(points) else view
 
 
 def _with_failures_imputed(view: W, warp: Warp, values: Array, failed: Array) -> W:
-    """The posterior with the failed points as vague results on the worse side of these results, (n,)."""
+    """Return the posterior with the failed points as vague results on the worse side of the results, (n,)."""
     if not len(failed):
         return view
     imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])

@@ -1,20 +1,18 @@
-"""The kernel of the ``auto`` profile on mixed spaces, with what its gradients need.
+"""The kernel of the ``auto`` profile on mixed spaces, and quantities for its gradients.
 
     k(x, x') = (1 + r) exp(-r) * exp(-q)                     Matern 3/2
     r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     with a lengthscale per axis
         + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
-A periodic axis is a circle. In place of x_k - x'_k is the straight distance of two points on it, sin(pi (x_k - x'_k)):
-so the kernel is one of points in a Euclidean space, and positive definite. Half a turn is as far as the ends of another
-axis.
+A periodic axis is embedded as a circle: x_k - x'_k is replaced by the chord between two points, sin(pi (x_k - x'_k)).
+So the kernel acts on a Euclidean space and is positive definite. Half a period is as far as the ends of another axis.
 
-Where the results seem noisy (``likelihood``), the kernel is a smoother one, Matern 5/2: (1 + r + r^2 / 3) exp(-r) in
-place of (1 + r) exp(-r), and 5 in place of 3 in r^2. Where the results speak for one, an additive part joins it
-(``additive``).
+If the results seem noisy (``likelihood``), the kernel is Matern 5/2: (1 + r + r^2 / 3) exp(-r) in place of
+(1 + r) exp(-r), and 5 in place of 3 in r^2. If the results support it, an additive part is added (``additive``).
 
-The constant mean of the model is a part of the kernel: k + MEAN_VARIANCE is the same as a mean with a normal prior
-of that variance, so what is not known about the mean widens the posterior as it should.
+The constant mean of the model is part of the kernel: k + MEAN_VARIANCE is equivalent to a mean with a normal prior of
+that variance, so the uncertainty about the mean widens the posterior.
 """
 
 from __future__ import annotations
@@ -37,34 +35,34 @@ Ints = NDArray[np.int64]
 
 MEAN_VARIANCE = 10.0
 RADIUS = 0.5
-"""Of the circle that a periodic axis is."""
+"""Radius of the circle that represents a periodic axis."""
 
 _gram = routine("gram", POINTER, COUNT, POINTER, COUNT, POINTER, POINTER)
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Lengthscales, and which axes are categorical; both (d,)."""
+    """Lengthscales, and which axes are categorical; (d,) each."""
 
     lengthscales: Array
     categorical: Bools
     additive: Additive | None = None
     components: Components = NONE
     along_components: Array = field(default_factory=lambda: np.zeros(0))
-    """(p,) lengthscales m."""
+    """(p,) lengthscales m of the components."""
     smooth: bool = False
-    """Whether it is Matern 5/2 in place of 3/2."""
+    """Whether the kernel is Matern 5/2 instead of 3/2."""
     periodic: Bools | None = None
-    """(d,) which axes are; None: none is."""
+    """(d,) whether each axis is periodic; None if none is."""
 
     @cached_property
     def units(self) -> Array:
-        """(d,) what positions are divided by: categorical axes keep their positions, which only name the choice."""
+        """The divisor of positions, (d,), 1 for categorical axes, whose positions are only labels."""
         return np.where(self.categorical, 1.0, self.lengthscales)
 
     def scaled(self, positions: Array) -> Array:
-        """Positions (k, d) in lengthscales, with their components and the second coordinates along circles:
-        (k, d + p + q)."""
+        """Return positions (k, d) in units of lengthscales, with their components and the second coordinates along
+        circles: (k, d + p + q)."""
         scaled: Array = positions / self.units
         if len(self.components):
             scaled = np.concatenate([scaled, self.components.of(positions) / self.along_components], axis=1)
@@ -76,14 +74,14 @@ class Kernel:
         return np.concatenate([scaled, radii * np.sin(angles)], axis=1)
 
     def gram(self, X: Array, Y: Array) -> Array:
-        """k + MEAN_VARIANCE, (n, m), between scaled points (n, d + p + q) and (m, d + p + q)."""
+        """Return k + MEAN_VARIANCE, (n, m), between scaled points (n, d + p + q) and (m, d + p + q)."""
         left, right, K = np.ascontiguousarray(X), np.ascontiguousarray(Y.T), np.empty((len(X), len(Y)))
         _gram(byref(self.native), len(X), reals(left), len(Y), reals(right), reals(K))
         return K
 
     @cached_property
     def native(self) -> structures.Kernel:
-        """Its numbers, for C functions."""
+        """The kernel as a structure for the C functions."""
         shares, reach = (self.additive.shares, self.additive.lengthscale) if self.additive else (None, 1.0)
         lengthscales = np.append(self.lengthscales, self.along_components)
         described = of_components(self.components)
@@ -93,12 +91,12 @@ class Kernel:
 
 
 def of_components(components: Components) -> structures.Components:
-    """Their numbers, for C functions."""
+    """Return the components as a structure for the C functions."""
     return structures.Components(components.axes, components.counts, components.places)
 
 
 def sine_columns(periodic: Bools | None, dimension: int, components: int) -> Ints:
-    """(d,) of each periodic axis the column of scaled points that has its sine; 0 of the others."""
+    """Return for each axis the column of scaled points that holds its sine, (d,); 0 for axes that are not periodic."""
     columns = np.zeros(dimension, dtype=np.int64)
     if periodic is not None:
         columns[periodic] = dimension + components + np.arange(np.count_nonzero(periodic))
@@ -106,5 +104,5 @@ def sine_columns(periodic: Bools | None, dimension: int, components: int) -> Int
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:
-    """In place, of a contiguous square matrix."""
+    """Add values to the diagonal of a contiguous square matrix, in place."""
     matrix.reshape(-1)[:: len(matrix) + 1] += values

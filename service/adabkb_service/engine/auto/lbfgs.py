@@ -1,4 +1,4 @@
-"""Maxima within the cube of an index that has a gradient, by L-BFGS-B (scipy's)."""
+"""Local maxima, within the cube, of an index with a gradient, by scipy's L-BFGS-B."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STARTS = 3
-"""Of a search for the largest index: the best of those that are given."""
+"""The number of starts of a search for the largest index, the best candidates."""
 
 
 def maxima(index: Callable[[Array], tuple[Array, Array]], starts: Array, free: Bools, iterations: int) -> Array:
-    """Maxima near the first of some positions, (k, d); the other positions, and those from which nothing finite is
-    found, as they are.
+    """Return local maxima found from the first positions, (k, d). Other positions, and those from which no finite
+    maximum is found, are returned unchanged.
 
     Args:
-        index: of positions (1, d), shape (1,), and its gradient, (1, d).
-        starts: (k, d) where to begin, best first.
-        free: (k, d) axes along which to move.
-        iterations: at most, from each start.
+        index: returns the index at positions (1, d), shape (1,), and its gradient, (1, d).
+        starts: (k, d) start positions, best first.
+        free: (k, d) whether each start may move along each axis.
+        iterations: the maximum number of iterations from each start.
     """
     found = [_maximum(index, *each, iterations) for each in zip(starts[:STARTS], free, strict=False)]
     return np.array([*found, *starts[STARTS:]])

@@ -1,12 +1,12 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-A search for hyperparameters with all that follows (dictionary, pruning) takes long beside a decision, so no answer
-waits for one: what is learned from the first n results takes effect with result n + 1. It can be computed at any time
-between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no difference to any number,
-because it depends on the record and on the tree as of result n alone.
+Learning hyperparameters, the dictionary and the pruning takes much longer than a decision, so no answer waits for it:
+hyperparameters fitted to the first n results apply from result n + 1. They can be computed any time between the two
+(``prepare``), and are otherwise computed with result n + 1. The outcome is the same, since it depends only on the
+record and the tree as of result n.
 
-Up to ``SMALL`` results everything is learned at once. After a result far from all others (an outlier), warp and
-posterior are fitted anew at once, under the hyperparameters known so far, and a search is due.
+With up to ``SMALL`` results everything is learned at once. After an outlier, a result far from all others, warp and
+posterior are refitted at once under the current hyperparameters, and a search for new ones is due.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EXACT = 800
-"""Results up to which every row is in the posterior."""
+"""The maximum number of results for an exact posterior."""
 DICTIONARY = 500
-"""Points of the dictionary beyond that, ..."""
+"""The number of dictionary points for more results, ..."""
 BEST = 5
-"""One of so many of them is a best result: the search polishes there, where leverages are small."""
+"""One in this many dictionary points is a best result, because the search polishes there, where leverages are small."""
 GROWTH = 125
-"""... and rows added to it until it is drawn anew."""
+"""... and the number of rows added to it before a new dictionary is drawn."""
 REFIT = 10
 """The hyperparameters are learned anew when a tenth of the results is new, ..."""
 OUTLIER = 5.0
-"""... or when a model output is beyond this many standard deviations."""
+"""... or when a model output is further than this from 0, in standard deviations."""
 SMALL = 20
-"""Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
-evaluations."""
+"""The maximum number of results for which learning takes effect at once: it then takes less than a millisecond, and
+delays would cost evaluations."""
 
 
 def learn(state: State, record: Record) -> State:
-    """The state with one more result, given the state's record with that result added. ``state.metrics`` are of the new
-    record already, so a checkpoint of the objective that was due must have been prepared before."""
+    """Return the state with one more result, given the state's record with that result added. Since ``state.metrics``
+    already include the result, a due checkpoint of the objective must have been prepared before."""
     if state.record.size < SMALL:
         is_due = _is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)
         return relearned(state, record) if is_due else with_result(state, record)
@@ -69,26 +69,24 @@ def learn(state: State, record: Record) -> State:
 
 
 def learns_next(state: State) -> bool:
-    """Whether ``prepare``, or else the next result, brings a search for hyperparameters of the objective or of a
-    metric."""
+    """Return whether ``prepare``, or else the next result, learns hyperparameters of the objective or of a metric."""
     return any(map(_awaits_learning, (state, *state.metrics)))
 
 
 def prepare(state: State) -> State:
-    """The same state, with the checkpoints computed that the next result will bring, its own and those of its
-    metrics."""
+    """Return the state with the checkpoints that the next result requires, its own and those of its metrics."""
     metrics = tuple(map(_prepared, state.metrics))
     return replace(_prepared(state), metrics=metrics) if metrics else _prepared(state)
 
 
 def _prepared(state: State) -> State:
-    """The same state, with its own checkpoint computed."""
+    """Return the state with its own next checkpoint."""
     if not _awaits_learning(state):
         return state
     seen = replace(state, tree=state.tree.as_of(state.cells_learned_from))
     try:
         learned = _checked(with_learned_hyperparameters(seen, seen.record))
-    except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
+    except FloatingPointError:  # the known hyperparameters stay until the next search is due
         learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
     pruning = prunable(learned)
     checkpoint = learned.checkpoint.with_widths(pruning)
@@ -96,17 +94,19 @@ def _prepared(state: State) -> State:
 
 
 def _awaits_learning(state: State) -> bool:
-    """Whether the next result will bring a checkpoint that is not computed yet."""
+    """Return whether the next result requires a checkpoint that is not computed yet."""
     return state.record.size >= SMALL and state.prepared is None and _is_due(state)
 
 
 def with_prepared_of(state: State, prepared: State) -> State:
-    """The same state, with what was prepared for another one with the same record: they differ in later cuts only."""
+    """Return a state with the checkpoint prepared from another state of the same record, which differs only in later
+    cuts."""
     return replace(state, prepared=prepared.prepared, metrics=prepared.metrics)
 
 
 def relearned(state: State, record: Record) -> State:
-    """A state with another record, everything learned from it, starting from the present hyperparameters."""
+    """Return the state for another record, with everything learned from it, starting from the current
+    hyperparameters."""
     seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
     learned = with_learned_hyperparameters(seen, record)
     pruning = prunable(learned)
@@ -115,7 +115,7 @@ def relearned(state: State, record: Record) -> State:
 
 
 def _adopted(state: State) -> State:
-    """With what was prepared in effect; the tree may have been cut further since."""
+    """Return the state with the prepared checkpoint in effect and the current tree, which may have been cut further."""
     found = state.prepared
     if found is None:
         return state
@@ -124,14 +124,14 @@ def _adopted(state: State) -> State:
 
 
 def _is_due(state: State) -> bool:
-    """Whether the results so far call for a search."""
+    """Return whether a hyperparameter search is due."""
     checkpoint, count = state.checkpoint, state.record.size
     refitted = count == checkpoint.count > checkpoint.learned_from  # the last result was an outlier
     return refitted or (count > checkpoint.learned_from and _is_due_by_count(checkpoint, count))
 
 
 def _is_due_by_count(checkpoint: Checkpoint, count: int) -> bool:
-    """Whether so many results call for a search, by their number."""
+    """Return whether a hyperparameter search is due for this number of results."""
     since = count - checkpoint.learned_from
     if since >= max(1, count // REFIT):
         return True
@@ -139,15 +139,15 @@ def _is_due_by_count(checkpoint: Checkpoint, count: int) -> bool:
 
 
 def _is_outlier(state: State, record: Record) -> bool:
-    """Whether the last result is one."""
+    """Return whether the last result is an outlier."""
     return bool(not np.abs(state.warp.forward(record.values[-1:])[0]) < OUTLIER)
 
 
 def _checked(state: State) -> State:
-    """The state itself.
+    """Return the state, after a check that its numbers are finite.
 
     Raises:
-        FloatingPointError: the numbers are beyond what floating point can hold.
+        FloatingPointError: they are not.
     """
     if not (np.isfinite(state.surrogate.weights).all() and np.isfinite(state.checkpoint.beta)):
         raise FloatingPointError("the results are too large or too uncertain for floating point")
@@ -155,15 +155,15 @@ def _checked(state: State) -> State:
 
 
 def with_learned_hyperparameters(state: State, record: Record) -> State:
-    """A state with another record and hyperparameters learned from it, starting from the present ones, and whenever the
-    count of results passes a power of two also from the prior's; what prunes is not computed yet."""
+    """Return the state for another record, with hyperparameters learned from it. The search starts from the current
+    ones and, when the number of results passes a power of two, also from the prior. Pruning is not computed yet."""
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:
         evidence = evidence_of(state, record, rows, warp.POWERS)
         known = hyperparameters
-        starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
-        if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
+        starts = [] if known.additive else [known]  # plain lengthscales differ from additive ones
+        if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # avoids poor optima
             starts.append(likelihood.prior_of(problem.domain))
         starts += [replace(starts[0], noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS]
         evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
@@ -184,7 +184,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
 
 
 def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evidence:
-    """Some rows, under the warp of the whole record with one of these powers."""
+    """Return some rows of the record under its warp with one of these powers, as evidence for learning."""
     problem, known = state.problem, state.checkpoint.hyperparameters
     warped, values = warp.fit(record.values, powers), record.values[rows]
     declared = noise_ratios(problem, known, warped, record, rows) - known.noise_ratio
@@ -194,15 +194,16 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:
-    """The next dictionary: the best rows, and others drawn with probabilities proportional to their leverages, up to
-    the cap (BKB's, rescaled).
+    """Return the rows of the next dictionary: the best ones, and others drawn with probabilities proportional to their
+    leverages, up to the limit (as in BKB, rescaled).
 
-    The leverages s2 / nu come from the posterior before. Without replacement, by Efraimidis and Spirakis' keys.
+    The leverages s2 / nu come from the previous posterior. Rows are drawn without replacement, by Efraimidis and
+    Spirakis' keys.
     """
     rows = to_fit(state.problem.seed, record.values)
-    rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # each point once
+    rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # one row per point
     _, deviation = mean_and_std(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
-    keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the largest key there is
+    keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the smallest key is drawn first
     return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())

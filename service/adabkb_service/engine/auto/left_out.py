@@ -1,15 +1,15 @@
-"""Each result as predicted from the others: leave-one-out, by which a model is judged.
+"""Leave-one-out predictions: each result as predicted from the others, as a check of the model.
 
 With outputs z, K the covariance of the rows and N their noise, Q = (K + N)^-1 and a = Q z, the distribution of a result
 given all others has a closed form (Rasmussen and Williams 2006, eq. 5.12):
 
     mean_i = z_i - a_i / Q_ii        variance_i = sigma_i^2 / Q_ii
 
-sigma_f^2 is profiled, so it is known without the result, too:
+sigma_f^2 is profiled, so it also has a closed form without the result:
 
     sigma_i^2 = sigma_f^2 (s - a_i^2 / Q_ii) / s * n / (n - 1),    s = z' a
 
-Otherwise a result that is far out would widen the interval that is to judge it. All else is held as learned from all
+Otherwise an outlying result would widen the interval that is used to judge it. All else is kept as learned from all
 results: lengthscales, noise ratios, warps and the weights of the members (``averaged``).
 """
 
@@ -32,16 +32,16 @@ from adabkb_service.engine.auto.state import State
 Array = NDArray[np.float64]
 
 MOST = (400, 400)
-"""Best and other results that are looked at, at most: each is predicted from the rest of these."""
+"""The maximum numbers of best and of other results that are predicted, each from the rest of them."""
 LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
-"""Probabilities of being below the ends of the 90% and of the 68% interval."""
+"""Probabilities at the ends of the 90% and of the 68% interval."""
 LEAST_SHARE = 1e-6
-"""Of sigma_f^2 that is left without a result."""
+"""The minimum share of sigma_f^2 that remains without a result."""
 
 
 def left_out(state: State) -> LeftOut | None:
-    """The results as predicted from the others; None before something is learned from them, or where the covariance
-    is beyond floating point."""
+    """Return the leave-one-out predictions; None before hyperparameters are learned, or if the covariance overflows
+    floating point."""
     record = state.record
     if record.size < MIN_RESULTS or record.values.min() == record.values.max():
         return None
@@ -68,7 +68,7 @@ def left_out(state: State) -> LeftOut | None:
 
 
 def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
-    """The averaged posterior given these rows of the record: all of them, or as many as are looked at."""
+    """Return the averaged posterior conditioned on these rows of the record."""
     record = state.record
     known = averaged(state)
     if len(rows) == record.size and state.checkpoint.dictionary is None:
@@ -86,8 +86,8 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
 
 
 def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each output, (n,), given the others; without the noise, (n,) in the user's units,
-    that doubted ones have beside that of all."""
+    """Return mean and standard deviation of each output, (n,), given the others, without the additional noise of
+    doubted results, (n,) in the user's units."""
     posterior, count, outputs = member.posterior, len(values), member.warp.forward(values)
     inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
     off = posterior.weights / inverse
@@ -99,7 +99,7 @@ def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Arra
 
 
 def _noise(state: State, known: Averaged, rows: NDArray[np.int64]) -> Array:
-    """(n,) standard deviations of the noise of results, in the user's units: the middle of what the members say."""
+    """Return the standard deviations of the noise of results, (n,), in the user's units: the median over members."""
     values, found = state.record.values[rows], []
     for member in known.members:
         ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, state.record, rows)

@@ -1,11 +1,11 @@
-"""The search in mixtures: which points of the polytope to start from, and which one stands for a cell.
+"""The search in mixtures: start points in the polytope, and the point that represents a cell.
 
-Candidates are those of every study, moved to the nearest mixtures, which favours edges, beside random mixtures
-(``feasible``). Around the best point two components exchange their shares, or a part of one goes to another. Ascents
-follow the polytope of the components of their start (``constrained``).
+Candidates are the usual ones, moved to the nearest mixtures, which favours edges, and random mixtures (``feasible``).
+Around the best point, two components exchange their shares, or one gives a part of its share to another. Ascents stay
+in the polytope of the components of their start (``constrained``).
 
-A cell is a box. Its point is the mixture nearest to its middle that is in it: of all components, or of those of the
-target alone, with the shares at their bounds where the target has them there.
+A cell is a box. It is represented by the mixture in it that is nearest to its middle, either with all components, or
+with those of the target only, whose shares are at their bounds where those of the target are.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 EXCHANGES = 100
-"""Random exchanges of two components in the best point."""
+"""The number of random exchanges of two components in the best point."""
 STREAM = 1 << 42
-"""Added to the step, for draws of their own."""
+"""Added to the step, for a separate random stream."""
 
 
 def exchanges(feasible: Feasible, around: Array, draw: tuple[int, int]) -> Array:
-    """Positions, (k, d), at which two components of the mixtures at one, (d,), have exchanged shares, or one has given
-    a part of its own to the other."""
+    """Return positions, (k, d), at which two components of the mixtures at one position, (d,), have exchanged their
+    shares, or one has given a part of its share to the other."""
     found = []
     for number, mixture in enumerate(feasible.mixtures):
         n, values = len(mixture.axes), mixture.values(around[None])[0]
         numbers = uniforms(draw[0] + number, STREAM + draw[1], EXCHANGES * 3).reshape(EXCHANGES, 3)
         one, other = (numbers[:, :2].T * n).astype(np.int64)
         other = np.where(one == other, (other + 1) % n, other)
-        part = np.minimum(3.0 * numbers[:, 2] ** 3, 1.0)  # the rest is exchanged as a whole
+        part = np.minimum(3.0 * numbers[:, 2] ** 3, 1.0)  # a part of 1 exchanges the shares
         rows, moved = np.arange(EXCHANGES), np.repeat(values[None], EXCHANGES, axis=0)
         given = np.where(part < 1.0, part * values[one], values[one] - values[other])
         moved[rows, one] -= given
@@ -48,13 +48,13 @@ def exchanges(feasible: Feasible, around: Array, draw: tuple[int, int]) -> Array
 
 
 def middle(domain: Domain) -> Array:
-    """The position, (1, d), in the middle of all axes and mixtures."""
+    """Return the position, (1, d), in the middle of all axes and mixtures."""
     return domain.whole.put(domain.snap(np.full((1, domain.dimension), 0.5)))
 
 
 def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
-    """Of positions (k, d), the best ones first, those to ascend from, (count, d): the best one of each set of
-    components, and the next best ones."""
+    """Return start points for ascents, (count, d), from positions (k, d), best first: the best one of each set of
+    components, then the next best ones."""
     sets = np.column_stack([mixture.present(mixture.values(ranked)) for mixture in feasible.mixtures])
     firsts = np.sort(np.unique(sets, axis=0, return_index=True)[1])[: (count + 1) // 2]
     others = np.setdiff1d(np.arange(len(ranked)), firsts)[: count - len(firsts)]
@@ -63,8 +63,8 @@ def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
 
 
 def representatives(domain: Domain, feasible: Feasible, ends: tuple[Array, Array], target: Array) -> Iterator[Array]:
-    """The points, (d,), that may stand for a cell with these lowest and highest positions, (d,) each, that holds a
-    target, (d,)."""
+    """Yield the points, (d,), that may represent a cell that contains a target, (d,), given the cell's lowest and
+    highest positions, (d,) each."""
     low, high = ends
     centre = np.where(domain.categorical, target, (low + high) / 2.0)
     for is_of_target in (False, True):
@@ -77,7 +77,7 @@ def representatives(domain: Domain, feasible: Feasible, ends: tuple[Array, Array
 
 
 def _middle_of(mixture: Simplex, low: Array, high: Array, target: Array, *, is_of_target: bool) -> Array:
-    """The mixture, (1, n), of the components of a target, (d,), that is nearest to the middle of a box."""
+    """Return the mixture, (1, n), of the components of a target, (d,), that is nearest to the middle of a box."""
     values = mixture.values(np.stack([low, high, target]))
     least, most = mixture.ends(mixture.present(values[2:]))
     least, most = np.maximum(least[0], values[0]), np.minimum(most[0], values[1])

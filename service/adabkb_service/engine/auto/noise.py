@@ -1,9 +1,8 @@
-"""How noisy each result is taken to be.
+"""The noise assumed for each result.
 
-A result has the standard error that it was told with, else that of the study, else what is learned as noise of all
-results. Where neither is declared, replicates may show that noise differs between regions (``spread``). Where the study
-wants it, a result that the others contradict has more noise (``doubts``): it weighs less, until a replicate agrees with
-it.
+A result has its own standard error if given, else that of the study, else the learned noise of all results. If no
+standard error is declared, replicates may show that noise differs between regions (``spread``). If the study asks for
+it, a result that the others contradict gets more noise, and so less weight, until a replicate confirms it (``doubts``).
 """
 
 from __future__ import annotations
@@ -22,13 +21,14 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_STD_ERROR = 1e5
-"""Standard error in model output units at most: what is noisier says nothing anyway."""
+"""The maximum standard error, in model output units; results with more noise are uninformative anyway."""
 
 
 def noise_ratios(
     problem: Problem, hyperparameters: Hyperparameters, warped: Warp, record: Record, rows: Ints | slice
 ) -> Array:
-    """Noise variance over sigma_f^2 of some rows of a record: what is learned, and what is known of each."""
+    """Return the noise variance over sigma_f^2 of some rows of a record: the learned part plus the known part of
+    each."""
     values, known = record.values[rows], errors(problem, record)[rows]
     if not known.any():
         return np.full(len(values), hyperparameters.noise_ratio)
@@ -39,7 +39,7 @@ def noise_ratios(
 
 
 def errors(problem: Problem, record: Record) -> Array:
-    """(T,) standard errors in the user's units; 0 where nothing is known but what is learned of all results."""
+    """Return standard errors, (T,), in the user's units; 0 where only the learned noise of all results applies."""
     known = declared(problem, record)
     if not known.any():
         known = spread(problem, record)

@@ -1,6 +1,6 @@
-"""Several objectives of a study: what its results say of them, and how the search sees them.
+"""The objectives of a study with several: their results, and how the search combines them.
 
-The state of a study is that of its first objective; the others are among the states of its metrics.
+The state of a study is that of its first objective; the states of the others are among those of its metrics.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Ints = NDArray[np.int64]
 
 
 class ObjectiveSummary(NamedTuple):
-    """What the results have come to, in the units of the objectives and with their signs."""
+    """A summary of the results, in the units of the objectives and with their signs."""
 
     reference: Array
-    """(K,) given, or learned."""
+    """(K,) reference point, declared or learned."""
     front: Array
-    """(n, K) the results on it."""
+    """(n, K) results on the front."""
 
     @property
     def best(self) -> Array:
-        """(K,) of the front; 1 above the reference before the first result."""
+        """The best value of each objective on the front, (K,); 1 above the reference before the first result."""
         found: Array = self.front.max(axis=0) if len(self.front) else self.reference + 1.0
         return found
 
 
 def objectives(state: State) -> list[tuple[State, Metric]]:
-    """The objectives of a study, in order, each with the state that models it; none of a study with a single one."""
+    """Return the objectives of a study, in order, each with the state that models it; empty with a single objective."""
     first, metrics = state.problem.config.objective, state.problem.config.metrics
     if first is None:
         return []
@@ -51,13 +51,13 @@ def objectives(state: State) -> list[tuple[State, Metric]]:
 
 
 def results(state: State) -> Array:
-    """What the results say of the objectives, (n, K)."""
+    """Return the values of the objectives in each result, (n, K)."""
     return np.column_stack([each.record.values for each, _ in objectives(state)])
 
 
 def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> Ints:
-    """Rows of the results, (n, K), that no other one dominates, rising: of those that keep the bounds of metrics or, if
-    there is none, the one that violates them least."""
+    """Return the rows, in increasing order, of the results, (n, K), that are not dominated: among feasible results or,
+    if there are none, the one with the smallest violation."""
     if not len(values):
         return np.zeros(0, dtype=np.int64)
     beyond = violations(metrics, record)
@@ -68,7 +68,7 @@ def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> In
 
 
 def contenders(state: State) -> Ints:
-    """Rows of the best results, rising: the front, where there are several objectives."""
+    """Return the rows of the best results, in increasing order; with several objectives, the front."""
     metrics = state.problem.config.metrics
     if not state.problem.has_several:
         return best_feasible_rows(metrics, state.record, CONTENDERS)
@@ -76,8 +76,8 @@ def contenders(state: State) -> Ints:
 
 
 def best_row(state: State, view: View) -> int | None:
-    """As ``incumbent``; where there are several objectives, the row of the front that is best by what the search sees
-    in this step."""
+    """Return ``incumbent`` or, with several objectives, the row of the front that is best under the view of this
+    step."""
     if not state.problem.has_several:
         return incumbent(state)
     rows = contenders(state)
@@ -85,8 +85,8 @@ def best_row(state: State, view: View) -> int | None:
 
 
 def best_within(state: State, view: View, within: Slice) -> Array | None:
-    """The position (d,) of best posterior mean among the best results moved into a slice; None before the first
-    result."""
+    """Return the position, (d,), with the best posterior mean among the best results moved into a slice; None before
+    the first result."""
     rows = contenders(state)
     if not len(rows):
         return None
@@ -96,8 +96,9 @@ def best_within(state: State, view: View, within: Slice) -> Array | None:
 
 
 def summary(state: State) -> ObjectiveSummary:
-    """Of a study with several objectives. Where no reference is given, it is the worst result so far: that of the front
-    alone would shut out the rest of the front as soon as one point dominates all others."""
+    """Return the summary of a study with several objectives. If no reference is declared, it is the worst value so far
+    of each objective. The worst values on the front alone would exclude the rest of the front once one point dominates
+    all others."""
     values = results(state)
     rows = front_rows(state.problem.config.metrics, state.record, values)
     learned = values.min(axis=0) if len(values) else np.zeros(values.shape[1])
@@ -107,8 +108,8 @@ def summary(state: State) -> ObjectiveSummary:
 
 
 def middle(state: State) -> int | None:
-    """The row of the front whose worst objective is best, as a share of the way from the reference to the best results;
-    None before the first result."""
+    """Return the row of the front whose worst objective is best, relative to the range from the reference to the best
+    results; None before the first result."""
     rows = contenders(state)
     if not len(rows):
         return None
@@ -119,8 +120,7 @@ def middle(state: State) -> int | None:
 
 
 def scalarised(state: State, view: Callable[[State], Surrogate | PriorWeighted]) -> Scalarised:
-    """The objectives as the search sees them, each through a view of its state; its directions are still to be
-    drawn."""
+    """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later."""
     found = summary(state)
     pairs = zip(objectives(state), found.reference.tolist(), found.best.tolist(), strict=True)
     each = tuple(_objective(measured, view(measured), *ends) for (measured, _), *ends in pairs)
@@ -129,6 +129,6 @@ def scalarised(state: State, view: Callable[[State], Surrogate | PriorWeighted])
 
 
 def _objective(state: State, view: Surrogate | PriorWeighted, reference: float, best: float) -> Objective:
-    span = best - reference if best > reference else 1.0  # nothing is better than the reference yet
+    span = best - reference if best > reference else 1.0  # no result is better than the reference yet
     noise_ratio = state.checkpoint.hyperparameters.noise_ratio
     return Objective(view, state.warp, within_reach(state), reference, span, noise_ratio)

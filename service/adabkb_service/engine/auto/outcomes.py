@@ -1,18 +1,18 @@
-"""The posterior of the objective beside those of metrics that have to keep bounds, as the search sees them.
+"""The view of the search on the posterior of the objective under bounds of metrics.
 
 The search is optimistic about both (Xu et al. 2023, "Constrained efficient global optimization of expensive black-box
-functions"): it maximises f~ = mean + beta s of the objective where each metric, at w standard deviations to its better
-side, keeps its bounds,
+functions"): it maximizes f~ = mean + beta s of the objective where each metric, w standard deviations to its better
+side, satisfies its bounds,
 
     g~ = mean + w s >= lower,    mean - w s <= upper,
 
-and where no point does, it looks for the smallest violation. As one number, for the search and for the tree:
+and if no point does, it minimizes the violation. As one number, for the search and for the tree:
 
     index(x) = f~(x) - PENALTY * sum of the violations at x,
 
-each in the units of its model outputs. w takes turns (``WIDTHS``): a large one finds out whether a region is feasible,
-and a negative one leaves a margin. Without that the points would lie beyond the boundary, by less and less, where the
-best feasible points often are.
+each in the units of its model outputs. w cycles through ``WIDTHS``: a large one explores whether a region is feasible,
+and a negative one leaves a margin. Without the margin, points would approach the boundary from outside, where the best
+feasible points often are.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 PENALTY = 100.0
-"""Of a violation by one standard deviation of the results, in as many of the objective."""
+"""Penalty for a violation of one standard deviation of the metric's results, in standard deviations of the
+objective."""
 WIDTHS = (-1.0, 0.0, 1.0, 3.0)
-"""w of the steps, in turn."""
+"""Values of w, in turn."""
 STARTS = 3
-"""Of the search for the constrained maximum: the best of those that are given."""
+"""The number of starts of the search for the constrained maximum, the best candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Bounded:
     noise_ratio: float
 
     def violation(self, positions: Array, width: float) -> Array:
-        """At cube positions (k, d), shape (k,)."""
+        """Return the violation at cube positions (k, d), shape (k,)."""
         mean, deviation = self.posterior.mean_and_std(positions)
         low = np.maximum(self.lower - (mean + width * deviation), 0.0)
         high = np.maximum(mean - width * deviation - self.upper, 0.0)
@@ -58,7 +59,7 @@ class Bounded:
         return found
 
     def margins(self, position: Array, width: float) -> tuple[list[float], list[Array]]:
-        """How far inside each of its bounds it is at a position, (1, d), and the gradients, (d,) each."""
+        """Return the slack of each bound at a position, (1, d), and the gradients, (d,) each."""
         values, gradients = [], []
         if np.isfinite(self.lower):
             value, gradient = self.posterior.ucb_and_gradient(position, width)
@@ -72,7 +73,7 @@ class Bounded:
 @dataclass(frozen=True, slots=True)
 class Constrained:
     """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
-    mean and deviation are the objective's, the upper confidence bound is the index."""
+    mean and standard deviation are those of the objective, and the upper confidence bound is the index."""
 
     objective: Single | PerCost | Scalarised
     bounded: tuple[Bounded, ...]
@@ -80,20 +81,20 @@ class Constrained:
     """w."""
 
     def mean(self, positions: Array) -> Array:
-        """As ``Surrogate.mean``."""
+        """See ``Surrogate.mean``."""
         return self.objective.mean(positions)
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
-        """As ``Surrogate.mean_and_std``."""
+        """See ``Surrogate.mean_and_std``."""
         return self.objective.mean_and_std(positions)
 
     def ucb(self, positions: Array, beta: float) -> Array:
-        """The index at cube positions (k, d), shape (k,)."""
+        """Return the index at cube positions (k, d), shape (k,)."""
         violation = sum(metric.violation(positions, self.width) for metric in self.bounded)
         return self.objective.ucb(positions, beta) - PENALTY * violation
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Constrained:
-        """As ``Surrogate.condition``; what is told is told of the objective alone."""
+        """See ``Surrogate.condition``; the outputs are those of the objective alone."""
         bounded = tuple(
             replace(
                 each, posterior=each.posterior.condition(positions, None, np.full(len(positions), each.noise_ratio))
@@ -103,7 +104,7 @@ class Constrained:
         return replace(self, objective=self.objective.condition(positions, outputs, noise_ratios), bounded=bounded)
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Constrained maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d)."""
+        """Return constrained maxima near positions (k, d), within the cube and along the free axes of each, (k, d)."""
         return np.array([self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)])
 
     def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
@@ -113,19 +114,19 @@ class Constrained:
         return slsqp.maximum(value, start, free, self.margins)
 
     def margins(self, position: Array) -> tuple[Array, Array]:
-        """How far inside they are at a position, (d,): of all bounds, (m,), and their gradients, (m, d)."""
+        """Return the slack of all bounds at a position, (d,), shape (m,), and the gradients, (m, d)."""
         each = [metric.margins(position[None], self.width) for metric in self.bounded]
         values, gradients = [v for found, _ in each for v in found], [g for _, found in each for g in found]
         return np.array(values), np.array(gradients)
 
 
 View = Single | PerCost | Scalarised | Constrained
-"""What the search sees."""
+"""A posterior in the form that the search uses."""
 
 
 def for_step(view: View, seed: int, step: int) -> View:
-    """The view for one step: with its width for constraints, its scalarisation of several objectives, and its weight of
-    the prior or of older studies."""
+    """Return the view for one step, with its width for constraints, its scalarisation of several objectives, and its
+    weight of the prior or of older studies."""
     match view:
         case Constrained():
             objective = for_step(view.objective, seed, step)
@@ -143,7 +144,7 @@ def for_step(view: View, seed: int, step: int) -> View:
 
 
 def objective_of(view: View) -> Surrogate | None:
-    """The posterior of the objective alone; None if there are several."""
+    """Return the posterior of the single objective; None if there are several."""
     own = _without_bounds_and_cost(view)
     if isinstance(own, Scalarised):
         return None
@@ -153,7 +154,7 @@ def objective_of(view: View) -> Surrogate | None:
 
 
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
-    """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
+    """Return positions, (k, d) each, that a prior favours, drawn with (seed, step)."""
     own = _without_bounds_and_cost(view)
     if isinstance(own, Scalarised):
         own = own.objectives[0].posterior
@@ -161,7 +162,7 @@ def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
 
 
 def trust_of(view: View) -> tuple[float, ...]:
-    """In each older study, (J,); empty if none counts."""
+    """Return the trust in each older study, (J,); empty if none is used."""
     own = _without_bounds_and_cost(view)
     own = own.posterior if isinstance(own, PriorWeighted) else own
     return tuple(own.trust.tolist()) if isinstance(own, Transferred) else ()
@@ -174,17 +175,17 @@ def _without_bounds_and_cost(view: View) -> Single | Scalarised:
 
 @dataclass(frozen=True, slots=True)
 class IndexBound:
-    """The index as a refinement needs it; see ``refine.Bound``."""
+    """The index in the form of ``refine.Bound``."""
 
     view: PriorWeighted | Transferred | PerCost | Scalarised | Constrained
     beta: float
 
     def value(self, x: Array) -> float:
-        """The index at one position, (d,)."""
+        """Return the index at one position, (d,)."""
         return float(self.view.ucb(x[None], self.beta)[0])
 
     def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
-        """As ``refine.Bound``."""
+        """See ``refine.Bound``."""
         x = target
         while len(axes := np.flatnonzero(x != centroid)):
             single = np.where(np.eye(len(x), dtype=bool)[axes], centroid, x)
@@ -199,7 +200,7 @@ class IndexBound:
         return x
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """As ``refine.Bound``."""
+        """See ``refine.Bound``."""
         one = np.eye(len(x), dtype=bool)[axes]
         values = self.view.ucb(np.concatenate([np.where(one, x, centroid), np.where(one, centroid, x)]), self.beta)
         return int(axes[np.argmax(values[: len(axes)] - values[len(axes) :])])

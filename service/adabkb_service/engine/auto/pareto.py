@@ -1,9 +1,9 @@
-"""Pareto fronts and hypervolumes of 2 to 4 objectives, larger values being better.
+"""Pareto fronts and hypervolumes of 2 to 4 objectives, where larger values are better.
 
-A point dominates another one if it is nowhere worse and somewhere better; the front is what nothing dominates. The
-hypervolume of points is the volume that they dominate above a reference point. It is computed exactly: in two
-dimensions along the staircase of the points, in more by slices along the last one (While et al. 2006, "A faster
-algorithm for calculating hypervolume"): n log n, n^2 and n^3 steps in 2, 3 and 4 dimensions.
+A point dominates another one if it is nowhere worse and somewhere better. The front is the set of points that no other
+point dominates. The hypervolume of points is the volume that they dominate above a reference point. It is computed
+exactly: in two dimensions along the staircase of the points, otherwise by slices along the last one (While et al. 2006,
+"A faster algorithm for calculating hypervolume"). The cost is n log n, n^2 and n^3 in 2, 3 and 4 dimensions.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _on_front_probability = routine("on_front_probability", COUNT, COUNT, COUNT, POI
 
 
 def front(values: Array) -> Bools:
-    """Which of some points, (n, K), no other one dominates, (n,)."""
+    """Return which of some points, (n, K), no other point dominates, (n,)."""
     points, found = np.ascontiguousarray(values), np.empty(len(values), dtype=np.bool_)
     _front(*points.shape, reals(points), flags(found))
     return found
 
 
 def hypervolume(values: Array, reference: Array) -> float:
-    """The volume that points, (n, K), dominate above a reference point, (K,)."""
+    """Return the volume that points, (n, K), dominate above a reference point, (K,)."""
     inside, found = np.maximum(values - reference, 0.0), c_double()
     best = np.ascontiguousarray(inside[front(inside)])
     _volume(*best.shape, reals(best), byref(found))
@@ -41,17 +41,17 @@ def hypervolume(values: Array, reference: Array) -> float:
 
 
 def growth(values: Array, reference: Array) -> Array:
-    """The hypervolume after each of some results, (n,): of all points, (n, K), up to it."""
+    """Return the hypervolume after each result, (n,), of the points, (n, K), up to it."""
     inside, found = np.ascontiguousarray(np.maximum(values - reference, 0.0)), np.empty(len(values))
     _volume_growth(*inside.shape, reals(inside), reals(found))
     return found
 
 
 def on_front_probability(means: Array, deviations: Array, normals: Array) -> Array:
-    """(n,) with which points are on the front of all of them, if their values are independent normal variables.
+    """Return the probability of each point to be on the front, (n,), if all values are independent and normal.
 
     Args:
-        means, deviations: (n, K) of the values.
+        means, deviations: (n, K) means and standard deviations of the values.
         normals: (draws, n, K) standard normal numbers.
     """
     given, found = [np.ascontiguousarray(each) for each in (means, deviations, normals)], np.empty(len(means))

@@ -1,11 +1,11 @@
-"""Plateaus: where equal results at different points show that the objective has steps.
+"""Plateaus: regions where equal results at different points show that the objective is a step function.
 
-Wherever a table is looked up, an instrument rounds, or a size is rounded to what is in stock, the search would ask
-again and again for what it knows. So a point counts as known if the nearest result is one of several equal ones, a
-plateau, and is no farther away than these are from each other. A plateau may surround a better one, so in every second
-step a point counts as known up to half of that distance only.
+If the objective uses a look-up table, rounded sizes or an instrument that rounds, the search would suggest points with
+known results again and again. So a point counts as known if its nearest result belongs to a plateau, a set of equal
+results, and is no farther away than these are from each other. A plateau may surround a better one, so in every second
+step only points within half of that distance count as known.
 
-An objective without steps has hardly any equal results: less than ``SHARE`` are taken for chance.
+An objective without steps has hardly any equal results; a share below ``SHARE`` is taken for chance.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 REACHES = (1.0, 0.5)
-"""How far around its results a plateau is taken to go, in its widths, by turns."""
+"""How far a plateau extends around its results, in its widths, in turn."""
 NARROWEST = 1e-3
-"""Width of a plateau, at least: at the very top of a smooth peak, results are equal by rounding."""
+"""The minimum width of a plateau: at the top of a smooth peak, results are equal by rounding."""
 SHARE = 0.1
-"""Share of the points that have an equal result, at least: fewer are chance, as where the objective is symmetric."""
+"""The minimum share of points with an equal result; fewer are chance, for instance in a symmetric objective."""
 MOST = 500
-"""Distinct points among which equal results are looked for: the last ones."""
+"""The number of latest distinct points among which equal results are searched."""
 APART = 1e6
-"""Length of a categorical axis, in sides of the cube, so that results of different choices are never near."""
+"""Length of a categorical axis, in sides of the cube, so that results of different choices are never close."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plateaus:
-    """Steps of the objective that are known by equal results; none in an objective without steps."""
+    """Known steps of the objective; empty for an objective without steps."""
 
     domain: Domain
     scales: Array
-    """(d,) of the axes: 0 where the objective does not change along one."""
+    """(d,) scales of the axes; 0 for an axis along which the objective does not change."""
     points: Array
-    """(n, d + q) distinct points with a result, scaled: along q periodic axes in the plane of the circle."""
+    """(n, d + q) distinct points with a result, scaled; each of q periodic axes has two coordinates on its circle."""
     widths: Array
-    """(n,) of the plateau that each is on; 0 where its result is the only one of this value."""
+    """(n,) the width of each point's plateau; 0 if no other result has its value."""
 
     @property
     def are_found(self) -> bool:
@@ -52,7 +52,7 @@ class Plateaus:
         return len(self.points) > 0
 
     def hold(self, positions: Array, step: int) -> Bools:
-        """Which positions, (k, d), are on one, as seen at a step of the study."""
+        """Return which positions, (k, d), are on a plateau, with the reach of this step of the study."""
         if not self.are_found:
             return np.zeros(len(positions), dtype=bool)
         distances = cdist(_scaled(self.domain, positions, self.scales), self.points)
@@ -62,10 +62,10 @@ class Plateaus:
 
 
 def plateaus(state: State) -> Plateaus:
-    """Those of a study.
+    """Return the plateaus of a study.
 
-    There are none where results have noise, since equal ones then say nothing, where metrics are measured, which may
-    differ where the objective does not, and in spaces so small that a search looks at every point.
+    There are none if results have noise, since equal results then say nothing, if metrics are measured, which may
+    differ where the objective does not, or if the space is so small that it is searched exhaustively.
     """
     problem, record = state.problem, state.record
     scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))
@@ -88,7 +88,7 @@ def plateaus(state: State) -> Plateaus:
 
 
 def _scaled(domain: Domain, positions: Array, scales: Array) -> Array:
-    """Positions (k, d), in scales: (k, d + q)."""
+    """Return positions (k, d) in units of the scales, (k, d + q)."""
     scaled: Array = positions * scales
     if not domain.periodic.any():
         return scaled

@@ -1,32 +1,32 @@
 """Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
-The algorithm's loop is split into three methods, because workers do the evaluation. The model process calls them
-(``inference/model.py``), never the thread that serves a request: a result is stored and acknowledged before ``observe``
-is called.
+The algorithm's loop is split into three methods, because workers evaluate the points. Only the model process calls them
+(``inference/model.py``), so a result is stored and acknowledged before ``observe`` is called.
 
-``suggestions``: condition the posterior on pending points as if they had been observed at their means; find the
+``suggestions``: Condition the posterior on pending points as if they had been observed at their means; find the
     position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``), where beta
     takes the values of ``betas`` in turn; cut the tree around x* until the centroid of the cell that holds it is almost
     as good (``refine``). That centroid is the suggestion.
-``observe``: condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
-    checkpoint is due: the hyperparameters are learned anew, cells that cannot hold the optimum are marked as pruned
-    (for reports: the search does not depend on it; ``learning``, ``pruning``). What is learned from the first n
-    results takes effect with result n + 1; up to 20 results it does at once.
-``prepare``: compute a due checkpoint, and its gap, before that result arrives, while a worker evaluates. It changes no
+``observe``: Condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
+    checkpoint is due: the hyperparameters are learned again, and cells that cannot contain the optimum are marked as
+    pruned (for reports; the search does not depend on it; ``learning``, ``pruning``). Hyperparameters fitted to the
+    first n results apply from result n + 1; with up to 20 results they apply at once.
+``prepare``: Compute a due checkpoint, and its gap, while a worker evaluates the next point. It does not affect any
     answer.
 
-Where equal results show that the objective has steps, points on a known step are left out (``plateaus``). There x* is
-suggested itself, in place of a centroid. So it is where results seem noisy, while beta is below ``betas.EXPLORING``.
+If equal results show that the objective has steps, points on a known step are excluded (``plateaus``), and x* itself is
+suggested instead of a centroid. The same applies to results that seem noisy, while beta is below ``betas.EXPLORING``.
 
-Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
-(``quadratic``, ``turns``). Under noise there are none.
+Some suggestions come from a quadratic model of the best results, which finds the last digits of an optimum
+(``quadratic``, ``turns``), unless results are noisy.
 
-The search has stalled when it brought no gain for max(20, 5 d) results. Then two suggestions in three belong to a
-*restart*: the same tree, under a posterior that is given only the results since the restart began and away from the
-best point (``restarts``). Slices and studies with several objectives have neither.
+The search has stalled if it brought no gain for max(20, 5 d) results. Then two suggestions in three belong to a
+*restart*, which uses the same tree, but a posterior conditioned only on results since the restart began and away from
+the best point (``restarts``). Slices and studies with several objectives use neither the quadratic model nor
+restarts.
 
-No point is suggested twice, except as a replicate where results are declared to be noisy. docs/algorithm.md describes
-the parts, docs/decisions/0005 says how the constants were chosen.
+No point is suggested twice, except as a replicate if results are declared to be noisy. docs/algorithm.md describes the
+parts, docs/decisions/0005 the choice of constants.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ Bools = NDArray[np.bool_]
 def suggestions(
     state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """One point after the other, of the search or of a restart, until every point of a finite space is taken.
+    """Yield points of the search or of a restart, until every point of a finite space is taken.
 
-    Each counts as pending when the next one is chosen.
+    Each point counts as pending when the next one is chosen.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         pending: (k, d) cube positions of points issued and not yet observed.
-        failed: (f, d) those that could not be evaluated.
-        replaced: (m, d) suggested points in whose place a worker evaluated another point.
+        failed: (f, d) points that could not be evaluated.
+        replaced: (m, d) suggested points that a worker replaced by another point.
     """
     if state.problem.domain.has_catalogue:
         yield from suggestions_within(state, state.problem.domain.whole, pending, failed, replaced)
@@ -129,9 +129,9 @@ def suggestions(
 def suggestions_within(
     state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """As ``suggestions``, but of points of a slice: each is where the bound is largest there.
+    """Yield points of a slice, like ``suggestions``; each has the largest bound in the slice.
 
-    No cell is cut for it, since the centroids of cells do not lie in the slice, and a stalled search does not restart.
+    The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
     out = handed_out(state, pending, failed, replaced)
     search = search_view(state, state.surrogate, state.warp, state.record.values, out)
@@ -157,30 +157,30 @@ def suggestions_within(
 def observe(
     state: State, point: Array, value: float, error: float = 0.0, metrics: Sequence[Measured] = ()
 ) -> Update[State]:
-    """The state after one more result.
+    """Return the state after one more result.
 
     Args:
-        state: of the study.
-        point: (d,) cube position of what was evaluated; any point of the space.
-        value: the result, larger is better.
+        state: the state of the study.
+        point: (d,) cube position of the evaluated point; any point of the space.
+        value: the result; larger is better.
         error: its standard error in the user's units; 0 if unknown.
-        metrics: what it measures of each metric of the study.
+        metrics: the measured value of each metric of the study.
 
     Raises:
-        FloatingPointError: the numbers are beyond what floating point can hold. The result is stored already, so
-            points are quasi-random until it is corrected or excluded, or the space is edited.
+        FloatingPointError: the numbers overflow floating point. The result is already stored, so points are
+            quasi-random until it is corrected or excluded, or the space is edited.
     """
     record = state.record.add(point, value, error, metrics)
     ready = (
         learning.prepare(state) if metrics else state
-    )  # the objective's due checkpoint must see the metrics' results as of result n
+    )  # the objective's due checkpoint needs the metrics as of result n
     measured = tuple(learn(each, its_record) for each, its_record in zip(ready.metrics, record.metrics, strict=True))
     after = learn(replace(ready, metrics=measured), record)
     return Update(after, changed_marks(state.tree, after.tree))
 
 
 def prepare(state: State) -> State:
-    """The same state, with the checkpoints computed that the next result will bring, and the gap as of them."""
+    """Return the state with the checkpoints that the next result requires, and the gap that follows from them."""
     ready = learning.prepare(state)
     if ready.prepared is not None:
         gap.gap(replace(ready, checkpoint=ready.prepared.checkpoint))
@@ -193,8 +193,8 @@ def exhausted(
     within: Slice | None = None,
     failed: Array | None = None,  # noqa: ARG001
 ) -> bool:
-    """Whether no point of a finite space, or slice, is left to suggest: all are evaluated or among those issued,
-    (k, d), and noise is not declared."""
+    """Return whether no point of a finite space or slice is left to suggest: all are evaluated or issued, (k, d), and
+    noise is not declared."""
     within = within or state.problem.domain.whole
     if not within.size:  # all rows of a catalogue are withdrawn
         return True
@@ -205,13 +205,13 @@ def exhausted(
 
 
 def cell_box(state: State, key: str) -> CellBox:
-    """A cell's corners and centroid."""
+    """Return a cell's corners and centroid."""
     box = box_of(state.problem.domain, key)
     return CellBox(*box.ends(), box.centroid())
 
 
 def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
-    """The next point of the search."""
+    """Return the next point of the search."""
     step, record = step_of(state, out), state.record
     view = for_step(view, state.problem.seed, step)
     has_stalled = state.restarted_at is not None
@@ -233,21 +233,22 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
 
 
 def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
-    """The confidence width of a step of the search."""
+    """Return the confidence width of a step of the search."""
     return betas.beta(step, has_choices=_has_choices(state), several=state.problem.has_several, of_rows=of_rows)
 
 
 def _has_choices(state: State) -> bool:
-    """Whether the confidence widths are those for categories. With a prior they are not: it says which choices to
-    try."""
+    """Return whether the confidence widths are those for categories. With a prior they are not, since it says which
+    choices to try."""
     return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
 def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
-    """Whether a target, found with this confidence width, is suggested itself, in place of the centroid of its cell.
+    """Return whether a target, found with this confidence width, is suggested itself instead of the centroid of its
+    cell.
 
-    A centroid has the middle level of each ordered axis, and is often on the same step of the objective as results.
-    Where results seem noisy, a smooth model says where a gain is likely, and that is often at an edge.
+    A centroid has the middle value of each ordered axis, and is often on the same step of the objective as other
+    results. If results seem noisy, a smooth model predicts where a gain is likely, and that is often at an edge.
     """
     domain = state.problem.domain
     if (domain.is_listed and domain.most_choices > 0) or out.plateaus.are_found:
@@ -256,7 +257,7 @@ def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
 
 
 def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
-    """The phase of a chosen point, (d,), given the confidence width and the best row."""
+    """Return the phase of a chosen point, (d,), given the confidence width and the best row."""
     if best is None or state.record.size < MIN_RESULTS:
         return "start"
     domain, nearby = state.problem.domain, state.record.positions[best]
@@ -266,8 +267,8 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 
 
 def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
-    """The next point of a restart: a random one for the first ``RANDOM_POINTS`` and where the bound leads back to the
-    best point of the study, else where the bound is largest."""
+    """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, and if the largest bound is
+    near the best point of the study; else where the bound is largest."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
     beta = betas.beta(size)
@@ -283,15 +284,15 @@ def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) 
 
 
 def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchView]:
-    """The current restart, and its posterior given failed and pending points."""
+    """Return the current restart, and its posterior conditioned on failed and pending points."""
     best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
     restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
 
 
 def _to_repeat(state: State, out: HandedOut, within: Slice | None = None) -> Array | None:
-    """The point, (d,), of a doubted result that is to be measured again; None if there is none, of a slice if one is
-    given."""
+    """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
+    is none."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
     for problem, record in ((state.problem, state.record), *of_metrics):
         point: Array
@@ -302,7 +303,8 @@ def _to_repeat(state: State, out: HandedOut, within: Slice | None = None) -> Arr
 
 
 def _first_of_catalogue(state: State, within: Slice, out: HandedOut) -> Array | None:
-    """A point, (d,), with a row of a catalogue that is unlike those so far, while there is nothing to learn from."""
+    """Return a point, (d,), with a catalogue row unlike the previous ones, while there are too few results to learn
+    from."""
     if not within.catalogues or state.record.size >= MIN_RESULTS:
         return None
     known = np.concatenate([state.record.positions, out.positions])
@@ -311,13 +313,13 @@ def _first_of_catalogue(state: State, within: Slice, out: HandedOut) -> Array | 
 
 
 def _at(state: State, point: Array) -> Suggestion[State]:
-    """A point, (d,), itself, in the leaf that holds it."""
+    """Return the suggestion of a point, (d,), itself, in the leaf that contains it."""
     cell, _ = state.tree.find(state.problem.root, point)
     return replace(_suggestion(state, Refined(state.tree, cell, point, [], capped=False)), phase="polish")
 
 
 def _random(state: State, out: HandedOut) -> Array | None:
-    """A random position, (d,), that is free and whose nearest evaluated point did not fail; None if none is found."""
+    """Return a random free position, (d,), whose nearest evaluated point did not fail; None if none is found."""
     domain, positions, known = state.problem.domain, state.record.positions, is_known(state, out)
     return scattered(
         domain,
@@ -327,10 +329,10 @@ def _random(state: State, out: HandedOut) -> Array | None:
 
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
-    """Which positions, (k, d), have a choice that no point has so far. None before the first point, when all choices
-    are tried, and when the early steps are over.
+    """Return a function that tells which positions, (k, d), have an untried choice; None before the first point, if all
+    choices are tried, and after the early steps.
 
-    In the first steps choices with descriptors do not count: these say which of them are worth a try.
+    In the first steps, choices with descriptors do not count: the descriptors say which of them are worth trying.
     """
     domain, step = state.problem.domain, step_of(state, out)
     if not _looks_for_choices(state, step):
@@ -341,8 +343,8 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
 
 
 def _untried_branches(state: State, out: HandedOut) -> Callable[[Array], bool] | None:
-    """Whether a point, (d,), is in a branch of conditions that has no point so far. None if each branch has one, or
-    those without one have no feasible point that is known."""
+    """Return a function that tells whether a point, (d,), is in a branch of conditions without points; None if each
+    branch has one, or if no feasible point of the others is known."""
     domain = state.problem.domain
     untried = domain.activity.untried(np.concatenate([state.record.positions, out.positions]))
     feasible = domain.whole.feasible
@@ -352,7 +354,7 @@ def _untried_branches(state: State, out: HandedOut) -> Callable[[Array], bool] |
 
 
 def _has_untried_described(state: State, out: HandedOut) -> bool:
-    """Whether, in these steps, a choice with descriptors is untried."""
+    """Return whether, in these steps, a choice with descriptors is untried."""
     domain = state.problem.domain
     if not (domain.described and _looks_for_choices(state, step_of(state, out))):
         return False
@@ -361,7 +363,7 @@ def _has_untried_described(state: State, out: HandedOut) -> bool:
 
 
 def _looks_for_choices(state: State, step: int) -> bool:
-    """Whether a step is one of those that look for untried choices."""
+    """Return whether a step searches only points with untried choices."""
     most = state.problem.domain.most_choices
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
     return most > 0 and not state.problem.has_several and 0 < step < last
@@ -376,17 +378,18 @@ def _largest(
     within: Slice | None = None,
     only: Callable[[Array], Bools] | None = None,
 ) -> Array:
-    """Where the upper confidence bound is largest, among points that are neither taken nor on a known plateau.
+    """Return the position with the largest upper confidence bound, among free points off known plateaus.
 
-    In the first ``EARLY_STEPS`` steps, while a branch of conditions has no point yet, only points in such branches are
-    considered.
+    In the first ``EARLY_STEPS`` steps, only points in branches of conditions without points are considered, while there
+    are any.
 
     Args:
-        state, view, out: of the study.
+        state, view, out: the state, the view and the issued points of the study.
         beta: the confidence width.
         around: (d,) the best point so far.
-        within: a slice to look in; the whole space without one.
-        only: which positions to look at, unless the largest bound among them is below the mean at the best point.
+        within: a slice to search; None for the whole space.
+        only: tells which positions to consider, unless the largest bound among them is below the mean at the best
+        point.
     """
     problem, record = state.problem, state.record
     is_taken_already = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
@@ -402,7 +405,7 @@ def _largest(
 
 
 def _off_plateaus(search: Search, known: Plateaus) -> Array:
-    """What a search finds off known plateaus or, if there is nothing, anywhere."""
+    """Return what a search finds off known plateaus or, if it finds nothing, anywhere."""
     if not known.are_found:
         return maximize_ucb(search)
     _, step = search.draw
@@ -423,8 +426,8 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
 def _refined(
     state: State, view: View, beta: float, target: Array, out: HandedOut, tolerance: float = TOLERANCE
 ) -> Suggestion[State]:
-    """The centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's. The tree is cut
-    around the target until there is one."""
+    """Return the centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's bound. The
+    tree is cut around the target until there is one."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     on_plateau = out.plateaus.hold(target[None], step_of(state, out))[0]
     taken = is_taken(state.record.positions, out.positions) if on_plateau else is_known(state, out)
@@ -433,7 +436,7 @@ def _refined(
 
 
 def _suggestion(state: State, found: Refined) -> Suggestion[State]:
-    """A point in its cell, with the tree as it is then."""
+    """Return a point in its cell, with the resulting tree."""
     tree, key, cells = cells_changed(found)
     if state.problem.space.is_restricted:
         leaves = [each for each, status in cells.items() if status == "leaf"]
@@ -443,7 +446,7 @@ def _suggestion(state: State, found: Refined) -> Suggestion[State]:
 
 
 class Auto(Policy[Config, State]):
-    """The ``auto`` profile. It has no stopping rule of its own: ``study/lifecycle.py`` completes a study."""
+    """The ``auto`` profile. It has no stopping rule of its own; ``study/lifecycle.py`` completes studies."""
 
     start = staticmethod(start)
     restore = staticmethod(restore)

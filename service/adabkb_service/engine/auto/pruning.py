@@ -1,14 +1,13 @@
-"""Which cells cannot hold the optimum, by the theorem's bound over them, at every checkpoint anew.
+"""Pruning: the cells that cannot contain the optimum, by the theorem's bound over them, computed at every checkpoint.
 
-For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s,
-the theorem's beta (its ``theory`` form) and F the RKHS norm of the posterior mean, doubled. The
-cells are opened from the root, the largest bound first, up to a cap: branch and bound. Cells with U < l* cannot hold
-the optimum. All of it follows from the present hyperparameters alone, so a cell that others pruned comes back by
-itself. Cells without a feasible point are not looked at.
+For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s, the
+theorem's beta (its ``theory`` form), and F twice the RKHS norm of the posterior mean. Branch and bound visits the cells
+from the root, largest bound first, up to a limit. Cells with U < l* cannot contain the optimum. All of this follows
+from the current hyperparameters alone, so a cell that was pruned under others may return. Cells without a feasible
+point are not visited.
 
-Where metrics have bounds, l* is the largest lower bound of a point that keeps them, and a cell in which the U of a
-metric is beyond its bound cannot hold the constrained optimum either. In a study with several objectives no cell is
-pruned.
+If metrics have bounds, l* is the largest lower bound of a feasible point, and cells in which the U of a metric violates
+its bound are excluded, too. With several objectives no cell is pruned.
 """
 
 from __future__ import annotations
@@ -36,26 +35,26 @@ Ints = NDArray[np.int32]
 Ints64 = NDArray[np.int64]
 
 NORM_SAFETY = 2.0
-"""The posterior mean has a smaller norm than the objective."""
+"""Factor for the RKHS norm, since the norm of the posterior mean is smaller than that of the objective."""
 SKETCH_ACCURACY = 0.5
-"""epsilon of a compressed posterior; an exact one has none."""
+"""epsilon of a compressed posterior; that of an exact one is 0."""
 OPENED = 64
-"""Cells that are opened at most."""
+"""The maximum number of cells that are visited."""
 AT_ONCE = 8
-"""Cells that are opened at a time: their bounds are cheaper together."""
+"""The number of cells whose bounds are computed together, which is faster."""
 CONTENDERS = 32
-"""Best results among which the largest lower bound is looked for."""
+"""The number of best results among which the largest lower bound is searched."""
 
 _upper_bounds = routine("upper_bounds", POINTER, NUMBER, NUMBER, COUNT, POINTER, POINTER, POINTER)
 _mark_descendants = routine("mark_descendants", COUNT, POINTER, POINTER)
 
 
 def prunable(state: State) -> Pruning:
-    """What a state's posterior rules out of its tree."""
+    """Return the cells of its tree that a state's posterior excludes."""
     view, values = state.surrogate, state.record.values
-    if state.problem.has_several:  # no cell is excluded by what it holds of one objective alone
+    if state.problem.has_several:  # one objective alone cannot exclude a cell
         return Pruning()
-    if len(values) < MIN_RESULTS or values.min() == values.max():  # nothing is known yet of how the objective varies
+    if len(values) < MIN_RESULTS or values.min() == values.max():  # the variation is unknown
         return Pruning()
     gram = view.kernel.gram(view.inducing, view.inducing)
     norm = _norm(view, gram)
@@ -67,8 +66,8 @@ def prunable(state: State) -> Pruning:
 
 
 def pruned(state: State, found: Pruning) -> Tree:
-    """The state's tree with the uncut cells below the excluded ones pruned, and all others leaves; the cell of the
-    incumbent is never pruned. The tree may have been cut further since."""
+    """Return the state's tree in which the leaves below the excluded cells are marked pruned and all others are leaves.
+    The leaf of the incumbent is never pruned. The tree may have been cut further since ``prunable``."""
     tree = state.tree
     if not state.record.size:
         return tree
@@ -82,8 +81,8 @@ def pruned(state: State, found: Pruning) -> Tree:
 
 
 def _best_lower(state: State, beta: float) -> tuple[float, int]:
-    """l*, in model output units, and the row of the record that attains it; -inf where no point is known that keeps the
-    bounds of metrics."""
+    """Return l*, in model output units, and the row of the record that attains it; -inf if no point is known to be
+    feasible."""
     rows = best_feasible_rows(state.problem.config.metrics, state.record, CONTENDERS)
     kept = rows[_are_feasible(state, rows)]
     if not len(kept):
@@ -96,7 +95,7 @@ def _best_lower(state: State, beta: float) -> tuple[float, int]:
 
 
 def upper_bounds(state: State, boxes: list[Box]) -> Array:
-    """U of boxes, (k,), in model output units, with the width of the last checkpoint."""
+    """Return U of boxes, (k,), in model output units, with the width of the last checkpoint."""
     if not boxes:
         return np.zeros(0)
     view = state.surrogate
@@ -105,12 +104,12 @@ def upper_bounds(state: State, boxes: list[Box]) -> Array:
 
 
 def _norm(view: Surrogate, gram: Array) -> float:
-    """F, from the gram matrix of the inducing points."""
+    """Return F, from the gram matrix of the inducing points."""
     return NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
 
 
 def _beta(state: State, norm: float, effective_dimension: float) -> float:
-    """The theorem's width, per posterior standard deviation in model output units."""
+    """Return the theorem's width, per posterior standard deviation in model output units."""
     hyperparameters, config = state.checkpoint.hyperparameters, state.problem.config
     scale = math.sqrt(hyperparameters.noise_ratio * hyperparameters.variance)
     width = confidence.width(
@@ -127,14 +126,14 @@ def _beta(state: State, norm: float, effective_dimension: float) -> float:
 
 
 def _bounds(view: Surrogate, beta: float, norm: float, boxes: list[Box]) -> Array:
-    """U of boxes, (k,), in model output units."""
+    """Return U of boxes, (k,), in model output units."""
     ends = [box.ends() for box in boxes]
     return bounds_between(view, beta, norm, np.array([low for low, _ in ends]), np.array([up for _, up in ends]))
 
 
 def bounds_between(view: Surrogate, beta: float, norm: float, lows: Array, highs: Array) -> Array:
-    """U, (k,), of boxes with these ends, (k, d) each: from the middles of the ordered axes and the first choices of the
-    others."""
+    """Return U, (k,), of boxes with these ends, (k, d) each, computed at the middles of ordered axes and the first
+    choices of categorical ones."""
     bounds = np.empty(len(lows))
     _upper_bounds(view.native.address, beta, norm, len(lows), reals(lows), reals(highs), reals(bounds))
     return bounds
@@ -142,7 +141,7 @@ def bounds_between(view: Surrogate, beta: float, norm: float, lows: Array, highs
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What excludes a cell: an upper bound over it that is below a threshold."""
+    """A criterion that excludes cells: an upper bound over the cell is below a threshold."""
 
     view: Surrogate
     beta: float
@@ -150,7 +149,7 @@ class Ceiling:
     threshold: float
 
     def excludes(self, boxes: list[Box]) -> Bools:
-        """Which boxes it excludes, (k,)."""
+        """Return which boxes are excluded, (k,)."""
         below: Bools = _bounds(self.view, self.beta, self.norm, boxes) < self.threshold
         return below
 
@@ -161,8 +160,8 @@ def _metrics_with_bounds(state: State) -> list[tuple[State, Metric]]:
 
 
 def _ceilings(state: State, metric: Metric) -> list[Ceiling]:
-    """Of a metric that this is the state of: where it, or its negative, is certainly beyond a bound. None as long as it
-    is not known how it varies."""
+    """Return the criteria by which a metric, or its negative, certainly violates a bound, given the metric's state;
+    empty as long as nothing is known about the variation of the metric."""
     view, beta = state.surrogate, state.checkpoint.beta
     if not beta:
         return []
@@ -173,8 +172,8 @@ def _ceilings(state: State, metric: Metric) -> list[Ceiling]:
 
 
 def _are_feasible(state: State, rows: Ints64) -> Bools:
-    """Which rows are of points that keep the bounds of metrics: by their results or, where a metric is noisy, by what
-    its posterior is certain of."""
+    """Return which rows belong to feasible points: according to the results or, for a noisy metric, according to its
+    posterior with certainty."""
     feasible = np.ones(len(rows), dtype=np.bool_)
     for measured, metric in _metrics_with_bounds(state):
         if not measured.declares_noise:
@@ -189,7 +188,7 @@ def _are_feasible(state: State, rows: Ints64) -> Bools:
 
 
 def _excluded(state: State, beta: float, norm: float, lower: float, ceilings: list[Ceiling]) -> list[int]:
-    """The cells that are excluded, whole subtrees, by branch and bound."""
+    """Return the roots of the excluded subtrees, found by branch and bound."""
     tree, view = state.tree, state.surrogate
     root = state.problem.root
     frontier = [(-float(_bounds(view, beta, norm, [root])[0]), 0, root)]

@@ -1,10 +1,10 @@
-"""The end game: a quadratic model of the results around the best point chooses a part of the points.
+"""A quadratic model of the results around the best point, which chooses some of the points to refine the optimum.
 
-A posterior of the whole box finds the valley of an optimum, but not its last digits, and there a smooth objective is
-all but quadratic. So some steps go to the minimum of a quadratic model in a ball around the best point: a trust region,
-as in Powell (2006), with a metric of its own, in which a narrow valley is round.
+A posterior over the whole box finds the valley of an optimum but not its last digits, and a smooth objective is nearly
+quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the best point, a trust region
+as in Powell (2006), in a metric in which a narrow valley is round.
 
-Which steps are the model's, and how large the ball is, follows from the gains that it brings (``turns``).
+The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
 
 from __future__ import annotations
@@ -28,34 +28,37 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 RESULTS = 1.4
-"""Results that a model is fitted to, per coefficient, and two more."""
+"""The number of results to which a model is fitted, per coefficient, plus two."""
 CANDIDATES = 10
-"""The best results, in multiples of these, among which they are chosen."""
+"""The number of best results from which these are chosen, as a multiple of them."""
 REACH = 0.25
-"""Distance from the best point, or the ball's radius if that is more, at which a result weighs a quarter."""
+"""Distance from the best point, or the ball's radius if that is larger, at which a result has a quarter of the
+weight."""
 SEPARATE = 0.1
-"""Of the radius: a pending point within this distance stands for the minimum."""
+"""As a share of the radius: a pending point within this distance of the minimum replaces it."""
 DIRECTIONS = 20
-"""Random directions of which the one that leads farthest from all results is taken where the model sees no gain."""
+"""The number of random directions, of which the one farthest from all results is used if the model predicts no gain."""
 LAST_DIGITS = 1e-10
-"""Spread of a model's results below which nothing is left to gain, as a share of the way from the median result to the
+"""Spread of a model's results below which no gain is left, as a share of the distance from the median result to the
 best one."""
 NO_GAIN = 1e-12
-"""In units of the spread of a model's results."""
+"""A predicted gain below this counts as none, in units of the spread of the model's results."""
 SINGULAR, FLAT = 1e-10, 1e-14
-"""Singular values of the model, and second moments of its results, below this share of the largest one are rounding."""
+"""Singular values of the model, and second moments of its results, below this share of the largest are rounding
+errors."""
 BISECTIONS = 80
-"""Of the interval of the trust region's multiplier."""
+"""The number of bisections of the trust region's multiplier."""
 
 
 def proposal(state: State, out: HandedOut) -> Array | None:
-    """The position, (d,), that the model proposes for the next step; None if the step is not the model's.
+    """Return the position, (d,), that the model proposes for the next step; None if the step does not belong to the
+    model.
 
-    The model is one of the continuous axes that matter. Along all others its point is the best one's, as are those of
-    the results that it is fitted to.
+    The model covers the relevant continuous axes. Along all others, its point and the results to which it is fitted
+    agree with the best point.
     """
     domain, record = state.problem.domain, state.record
-    axes = state.model_axes  # of which there are as many whichever share of a mixture the others leave
+    axes = state.model_axes  # their number does not depend on which share of a mixture is omitted
     fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
         return None
@@ -96,8 +99,8 @@ def _mixtures(domain: Domain) -> tuple[Simplex, ...]:
 
 
 def _without_remainders(domain: Domain, axes: Ints, best: Array) -> tuple[Ints, list[int]]:
-    """The axes of a model around the best point, (d,), and of each mixture the number of the share that the others
-    leave: the one that is farthest from its bounds there, so that it does not meet them first."""
+    """Return the axes of a model around the best point, (d,), and for each mixture the index of the share that the
+    others determine: the one farthest from its bounds at the best point, so that it reaches them last."""
     found, remainders = axes, []
     for mixture in _mixtures(domain):
         values = mixture.values(best[None])[0]
@@ -116,24 +119,25 @@ def minimum(
     draw: tuple[int, int],
     periodic: Bools | None = None,
 ) -> Array | None:
-    """Where the model's losses are smallest within its ball, (d,); a point of its surface far from all others where it
-    sees no gain, or that point is pending; None if there is nothing to gain, or nothing to fit.
+    """Return the minimum of the model in its ball, (d,). If the model predicts no gain, or the minimum is pending,
+    return a point on the ball's surface far from all others. Return None if no gain is left, or if nothing can be
+    fitted.
 
     Args:
-        positions: (n, d) in the cube, more than the model has coefficients.
-        values: (n,) their results, larger is better.
+        positions: (n, d) positions in the cube, more than the model has coefficients.
+        values: (n,) their results; larger is better.
         pending: (k, d) points without a result.
-        radius: of the ball.
-        spread: of the model's results, at least.
-        draw: (seed, step) of random numbers.
-        periodic: (d,) axes along which nothing ends at the faces of the cube; None: there are none.
+        radius: the radius of the ball.
+        spread: the minimum spread of the model's results.
+        draw: (seed, step) of the random stream.
+        periodic: (d,) whether each axis is periodic, so that it has no faces; None if none is.
     """
     d, best = positions.shape[1], int(np.argmax(values))
     count = min(len(values), int(RESULTS * coefficients(d)) + 2)
     nearby = np.argsort(-values, kind="stable")[: CANDIDATES * count]
     offsets, losses = positions[nearby] - positions[best], values[best] - values[nearby]
     scale = float(losses[count // 2])
-    if not scale > spread or not offsets[:count].any():  # equal results, or all of one point
+    if not scale > spread or not offsets[:count].any():  # equal results, or all at one point
         return None
     weights = 1.0 / (1.0 + losses / scale)
     directions, widths = _principal(offsets[:count], weights[:count])
@@ -156,12 +160,12 @@ def minimum(
 
 
 def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array, beyond: Array) -> Array:
-    """As ``smallest_in_ball``, without a move along the axes of the cube where the best point, (d,), is on a face and
-    the move leads out of the cube, farther than is allowed beyond it, (d,); (d, d) ``to_ball`` leads from offsets in
-    the cube to the ball."""
+    """Return ``smallest_in_ball`` without moves along the axes of the cube where the best point, (d,), is on a face and
+    the move would leave the cube by more than ``beyond``, (d,). ``to_ball``, (d, d), maps offsets in the cube to the
+    ball."""
     free = np.ones(len(best), dtype=np.bool_)
     while free.any():
-        directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes are (lengths) moves along these
+        directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes become moves along ``directions``
         along = smallest_in_ball(directions.T @ gradient, directions.T @ hessian @ directions, radius)
         offset = np.zeros(len(best))
         offset[free] = np.linalg.solve(lengths, along)
@@ -173,8 +177,8 @@ def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_
 
 
 def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
-    """Where in a ball around 0 the function g'z + z'Hz / 2 is smallest, (d,), by bisection of the multiplier (More and
-    Sorensen 1983)."""
+    """Return the minimum in a ball around 0 of the function g'z + z'Hz / 2, (d,), by bisection of the multiplier (More
+    and Sorensen 1983)."""
     curvatures, axes = np.linalg.eigh(hessian)
     slopes = axes.T @ gradient
 
@@ -187,7 +191,7 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
     largest = float(np.abs(curvatures).max())
     low = max(0.0, -float(curvatures[0])) + NO_GAIN * max(1.0, largest)
     inside = move(low)
-    if inside @ inside < radius**2:  # the hard case: on to the surface along the least curvature
+    if inside @ inside < radius**2:  # the hard case: move to the surface along the least curvature
         inside[0] = np.copysign(np.sqrt(radius**2 - inside[1:] @ inside[1:]), inside[0])
         return np.asarray(axes @ inside)
     high = low + float(np.linalg.norm(slopes)) / radius + largest
@@ -198,16 +202,16 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
 
 
 def _principal(offsets: Array, weights: Array) -> tuple[Array, Array]:
-    """The principal directions, (d, d) columns, of weighted offsets (n, d), and the weighted deviations along them,
-    (d,)."""
+    """Return the principal directions of weighted offsets (n, d), as columns (d, d), and the weighted standard
+    deviations along them, (d,)."""
     moments = (offsets * weights[:, None]).T @ offsets / weights.sum()
     squares, directions = np.linalg.eigh(moments)
     return directions, np.sqrt(np.maximum(squares, FLAT * squares[-1]))
 
 
 def _fitted(positions: Array, losses: Array, weights: Array) -> tuple[Array, Array]:
-    """Gradient, (d,), and second derivatives, (d, d), at 0 of the quadratic function with the least weighted squares of
-    residuals at positions (n, d)."""
+    """Return gradient, (d,), and second derivatives, (d, d), at 0 of the quadratic function fitted by weighted least
+    squares at positions (n, d)."""
     d = positions.shape[1]
     i, j = np.triu_indices(d)
     products = positions[:, i] * positions[:, j] * np.where(i == j, 0.5, 1.0)

@@ -1,8 +1,8 @@
-"""From where the bound is largest to a cell's centroid that is almost as good: the tree is cut until there is one.
+"""Refinement: cut the tree around the position with the largest bound until a cell's centroid is almost as good.
 
-In the paper's terms: V(cell) = sup of f~ over the cell minus f~ at its centroid, taken from the posterior itself;
-expand while that is large against beta s, else evaluate. Under conditions the first cuts are those along parents, so
-that a cell that is evaluated has the same active axes in all of it, and is cut along these only.
+In the paper's terms, V(cell) = sup of f~ over the cell minus f~ at its centroid, computed from the posterior itself.
+The cell is expanded while V is large relative to beta s, and evaluated otherwise. With conditions, the first cuts are
+along parents, so that the same axes are active in the whole evaluated cell, which is then cut along these only.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TOLERANCE = 0.2
-"""Of beta s: what a centroid may fall short of the largest bound."""
+"""How far a centroid's bound may be below the largest bound, in units of beta s."""
 NEAR = 1e-4
-"""Of the cell's width: a centroid so near is where the target is."""
+"""Distance within which a centroid counts as equal to the target, as a share of the cell's width."""
 CUTS_PER_AXIS = 4
-"""Cuts for one suggestion, at most; more only while the centroid is taken."""
+"""The maximum number of cuts per axis for one suggestion; exceeded only while the centroid is taken."""
 MOST_CELLS = 1_000_000
-"""Of a tree; from then on the targets themselves are evaluated."""
+"""The maximum number of cells in a tree; afterwards the targets themselves are suggested."""
 
 _move_towards = routine("move_towards", POINTER, NUMBER, POINTER, POINTER, NUMBER)
 _axis_to_cut = routine("axis_to_cut", POINTER, NUMBER, POINTER, POINTER, COUNT, POINTER, POINTER)
@@ -41,31 +41,32 @@ _axis_to_cut = routine("axis_to_cut", POINTER, NUMBER, POINTER, POINTER, COUNT, 
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """A cell whose centroid is to be evaluated."""
+    """A cell whose centroid is suggested."""
 
     tree: Tree
     cell: int
     point: Array
-    """(d,) its centroid, or a feasible point near it; the target itself where the tree is full or the cell is too
-    narrow to be cut."""
+    """(d,) its centroid, or a feasible point near it; the target itself if the tree is full or the cell is too narrow
+    to be cut."""
     cuts: list[Cut]
-    """In order."""
+    """Cuts in order."""
     capped: bool
-    """Whether a cap ended the refinement."""
+    """Whether a limit ended the refinement."""
 
 
 class Bound(Protocol):
-    """f~ as a refinement needs it."""
+    """f~ in the form that a refinement uses."""
 
     def value(self, x: Array) -> float:
-        """f~ at one position, (d,)."""
+        """Return f~ at one position, (d,)."""
 
     def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
-        """The target with as many coordinates as can be moved to the centroid's, the cheapest first, while f~ stays at
-        or above the floor."""
+        """Return the target with as many coordinates as possible moved to the centroid's, the cheapest first, while f~
+        stays at or above the floor."""
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """Of some axes the one along which the step from the centroid to x gains most, taken first and taken last."""
+        """Return the axis along which the step from the centroid to x gains most, on average of taking it first and
+        last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +77,17 @@ class UpperBound:
     beta: float
 
     def value(self, x: Array) -> float:
-        """As ``Bound``."""
+        """See ``Bound``."""
         return float(self.view.ucb(x[None], self.beta)[0])
 
     def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
-        """As ``Bound``."""
+        """See ``Bound``."""
         found = target.copy()
         _move_towards(self.view.native.address, self.beta, reals(found), reals(centroid), floor)
         return found
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """As ``Bound``."""
+        """See ``Bound``."""
         view, chosen = self.view.native.address, c_int64()
         _axis_to_cut(view, self.beta, reals(x), reals(centroid), len(axes), integers(axes), byref(chosen))
         return chosen.value
@@ -100,15 +101,15 @@ def refine(
     bound: Bound,
     taken: Callable[[Array], bool],
 ) -> Refined:
-    """Cut the cell that holds the target until the bound at its centroid is within the tolerance.
+    """Cut the cell that contains the target until the bound at its centroid is within the tolerance.
 
     Args:
-        tree: so far.
-        root: the whole box.
-        target: (d,), not taken; a feasible point of the space where there are constraints.
-        tolerance: in units of the bound.
+        tree: the current tree.
+        root: the box of the root.
+        target: (d,) a free point; feasible if the space has constraints.
+        tolerance: the allowed difference, in units of the bound.
         bound: f~.
-        taken: whether a point has been evaluated or issued.
+        taken: returns whether a point has been evaluated or issued.
     """
     cell, box = tree.find(root, target)
     deepest = box.domain.deepest - int(tree.depth[cell])
@@ -124,7 +125,7 @@ def refine(
             point = centroid
         elif feasible.mixtures:
             x, point = target, _of_mixtures(box, feasible, target, bound, aim, taken)
-        else:  # the target stays in the cell, so that this has a feasible point
+        else:  # the target stays in the cell, which thus has a feasible point
             x, point = target, representative(box.domain, feasible, centroid, target)
         occupied = taken(point)
         x = bound.moved_towards_centroid(x, point, aim + tolerance if occupied else aim)
@@ -133,7 +134,7 @@ def refine(
             x = target
             open_axes = np.flatnonzero(_splittable_axes(x, point, box, near=0.0))
             exact = box.domain.exact(target)
-            if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
+            if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid lies
                 return Refined(tree.cut(cuts), cell, exact, cuts, capped=True)
         capped = len(cuts) >= limit and not occupied
         if capped and feasible is not None and feasible.mixtures and bound.value(point) < aim:
@@ -150,8 +151,8 @@ def refine(
 def _of_mixtures(
     box: Box, feasible: Feasible, target: Array, bound: Bound, aim: float, taken: Callable[[Array], bool]
 ) -> Array:
-    """The point, (d,), that stands for a cell: the first one that is as good as the bound has to be, and not taken; the
-    last one if none is."""
+    """Return the point, (d,), that represents a cell: the first free one whose bound is large enough, or the last one
+    if there is none."""
     point = target
     for point in representatives(box.domain, feasible, box.ends(), target):
         if bound.value(point) >= aim and not taken(point):
@@ -160,12 +161,11 @@ def _of_mixtures(
 
 
 def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
-    """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
+    """Return the tree, the key of the cell, and the statuses of cells changed by the cuts and the choice of the
+    cell."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
-    if (
-        tree.axis[found.cell] == PRUNED
-    ):  # the search contradicts the bounds that prune: the cell that it chose is a leaf again
+    if tree.axis[found.cell] == PRUNED:  # the search contradicts the pruning, so the chosen cell becomes a leaf again
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
     entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
     for cut, child in zip(found.cuts, entered, strict=True):
@@ -177,8 +177,8 @@ def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
 
 
 def _cut(cuts: list[Cut], cell: int, size: int, box: Box, axis: int, x: Array) -> tuple[int, int]:
-    """Cut a cell of a tree along an axis, and go on with the part that holds x, (d,): its cell, and the tree's size.
-    The box becomes that of the part."""
+    """Cut a cell of a tree along an axis, and narrow the box to the part that contains x, (d,). Return that cell, and
+    the new size of the tree."""
     part, parts = box.part_of(axis, x[axis]), box.parts(axis)
     cuts.append(Cut(cell, axis, parts))
     box.narrow(axis, part)
@@ -186,6 +186,6 @@ def _cut(cuts: list[Cut], cell: int, size: int, box: Box, axis: int, x: Array) -
 
 
 def _splittable_axes(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:
-    """(d,) axes along which the target is elsewhere than the centroid, and the cell can be cut."""
+    """Return the axes, (d,), along which the target differs from the centroid and the cell can be cut."""
     found: Bools = (np.abs(x - centroid) > near * box.width()) & box.can_be_cut()
     return found

@@ -1,4 +1,4 @@
-"""What the model of the ``auto`` profile says, in the user's output units whatever the warp does."""
+"""Reports of the model of the ``auto`` profile, in the user's output units."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from adabkb_service.engine.metrics import FEASIBLE
 Array = NDArray[np.float64]
 
 LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
-"""Probabilities of being below the ends of the 90% and of the 68% interval."""
+"""Probabilities at the ends of the 90% and of the 68% interval."""
 
 
 def report(state: State) -> Report:
-    """The numbers of the current model."""
+    """Return the statistics of the current model."""
     tree, warp, members = state.tree, state.warp, len(dictionary(state))
     leaves, found = tree.depth[tree.axis == LEAF], gap(state)
     return Report(
@@ -47,18 +47,18 @@ def report(state: State) -> Report:
 
 
 def fewest(state: State) -> int:
-    """Results before which the gap is not known."""
+    """Return the minimum number of results for a gap."""
     return fewest_results(state.problem)
 
 
 def learned(state: State) -> Mapping[str, object]:
-    """The checkpoint as JSON."""
+    """Return the checkpoint as JSON."""
     metrics = {"metrics": [learned(metric) for metric in state.metrics]} if state.metrics else {}
     return {**state.checkpoint.as_json(), "cells_learned_from": state.cells_learned_from, **metrics}
 
 
 def dictionary(state: State) -> tuple[int, ...]:
-    """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
+    """Return the posterior's inducing points as ordinals of distinct evaluated points, in increasing order."""
     record, checkpoint = state.record, state.checkpoint
     if checkpoint.dictionary is None:
         return tuple(range(record.points))
@@ -67,7 +67,7 @@ def dictionary(state: State) -> tuple[int, ...]:
 
 
 def predict(state: State, points: Array) -> Prediction:
-    """What the averaged posterior says at cube positions (k, d), by the results alone; of metrics, too."""
+    """Return the averaged posterior at cube positions (k, d), including metrics. Pending points have no effect."""
     found = predict_one(state, points)
     if not state.metrics:
         return found
@@ -76,10 +76,10 @@ def predict(state: State, points: Array) -> Prediction:
 
 
 def predict_one(state: State, points: Array) -> Prediction:
-    """As ``predict``, without metrics.
+    """Return ``predict`` without metrics.
 
-    The mean is the middle of the medians of the posterior's members; the bounds are the ends of the 90% interval, and
-    the standard deviation is half the width of the 68% one. Without results it is the prior's, in model output units.
+    The mean is the median of the members' medians, the bounds are the ends of the 90% interval, and the standard
+    deviation is half the width of the 68% interval. Without results it is the prior, in model output units.
     """
     if not state.record.size:
         mean, deviation = mean_and_std(state.surrogate, points)
@@ -89,7 +89,7 @@ def predict_one(state: State, points: Array) -> Prediction:
 
 
 def feasible_probability(state: State, points: Array) -> Array:
-    """(k,) that points keep all bounds of metrics, whose posteriors are independent."""
+    """Return the probability, (k,), that points satisfy all bounds of metrics, whose posteriors are independent."""
     found = np.ones(len(points))
     for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
         if metric.is_bounded and state.record.size:
@@ -98,26 +98,27 @@ def feasible_probability(state: State, points: Array) -> Array:
 
 
 def mean(state: State, points: Array) -> Array:
-    """The mean of ``predict`` alone."""
+    """Return only the mean of ``predict``."""
     return averaged(state).mean(points) if state.record.size else mean_and_std(state.surrogate, points)[0]
 
 
 def of_metric(state: State, index: int) -> State:
-    """The state that models a metric."""
+    """Return the state that models a metric."""
     return state.metrics[index]
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """U of cells (``pruning``), (k,): what decides on pruning them. NaN before there are bounds."""
+    """Return U of cells (``pruning``), (k,), which decides whether they are pruned; NaN before bounds exist."""
     if not state.checkpoint.beta:
         return np.full(len(keys), np.nan)
     return state.warp.inverse(upper_bounds(state, [box_of(state.problem.domain, key) for key in keys]))
 
 
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
-    """The evaluated point of best mean by the averaged posterior, among the best results; ties to the first observed;
-    None before the first result. Where metrics have bounds, only a point that keeps them with this probability comes
-    into question, or else the likeliest one. Of several objectives, the middle of the front."""
+    """Return the evaluated point with the best mean of the averaged posterior, among the best results; the first
+    observed one in case of ties; None before the first result. If metrics have bounds, only points that satisfy them
+    with probability ``feasible`` are considered, or else the likeliest one. With several objectives, it is the middle
+    of the front."""
     if not state.record.size:
         return None
     row = middle(state) if state.problem.has_several else _best(state, feasible)

@@ -1,14 +1,14 @@
-"""Restarts: looking elsewhere once the search has stalled.
+"""Restarts: search elsewhere once the search has stalled.
 
-A posterior that has seen an optimum from many sides stays there: its lengthscales are those of that neighbourhood, and
-the rest of the box seems to offer nothing. So while the search has stalled, two of three suggestions belong to a
-*restart*: the same search on the same tree, under a posterior that is given only the results since the restart began,
-and of these none around the best point. The first points of a restart are random, and so is a later one if the restart
-has come back to the best point. After some results the next restart begins. If one finds a better point, the search
-gains by it, and restarts pause until it stalls again.
+A posterior with many results around an optimum stays there: its lengthscales fit that neighbourhood, and the rest of
+the box seems to offer nothing. So while the search has stalled, two of three suggestions belong to a *restart*: the
+same search on the same tree, with a posterior conditioned only on results since the restart began, without those around
+the best point. The first points of a restart are random, and so are later ones if it has returned to the best point.
+The next restart begins after some results. If a restart finds a better point, restarts pause until the search stalls
+again.
 
-Because each restart begins with random points, the evaluated points become dense in the box with probability 1,
-whatever the objective is (docs/algorithm.md).
+Since each restart begins with random points, the evaluated points become dense in the box with probability 1 for every
+objective (docs/algorithm.md).
 """
 
 from __future__ import annotations
@@ -33,55 +33,56 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 STALL, STALL_PER_AXIS = 20, 5
-"""Results without a gain after which the search has stalled: 20, or 5 per relevant axis if that is more."""
+"""The number of results without a gain after which the search has stalled: 20, or 5 per relevant axis if that is
+more."""
 GAIN = 0.05
-"""A smaller improvement, as a share of the distance from the median result to the best one, is no gain."""
+"""The minimum improvement that counts as a gain, as a share of the distance from the median result to the best one."""
 RANDOM_POINTS = 8
-"""Random points that a restart begins with."""
+"""The number of random points at the beginning of a restart."""
 RESULTS, RESULTS_PER_AXIS = 12, 6
-"""Results from one restart to the next, those of the search included: 12, and 6 per relevant axis."""
+"""The number of results from one restart to the next, including those of the search: 12 plus 6 per relevant axis."""
 IRRELEVANT = 30.0
-"""An axis is irrelevant if its lengthscale is more than so many times the shortest one, ..."""
+"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, ..."""
 BEYOND_PRIOR = 1.1
-"""... more than so many times the prior's, where it stays if the results say nothing about the axis, and more than the
-width of the cube."""
+"""... more than this many times that of the prior, where it stays if the results say nothing about the axis, and more
+than the width of the cube."""
 APART = 0.05
-"""Radius of the neighbourhood of the best point, times the root of the number of relevant axes, in the cube and along
-these. A restart does not see it."""
+"""Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
+their number. Restarts ignore results in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """What a restart knows."""
+    """The data of a restart."""
 
     rows: Ints
-    """Of the record, ascending: the results that it sees."""
+    """Rows of the record that the restart uses, in increasing order."""
     avoided: Array
-    """(d,) the best point of the study, around which it sees nothing."""
+    """(d,) the best point of the study, whose neighbourhood is ignored."""
     relevant: Bools
-    """(d,) the axes that count in the distance from it."""
+    """(d,) the axes that count in the distance from that point."""
     best: Array | None
-    """(d,) the point of its best result by the posterior mean; None before the first result."""
+    """(d,) the point with the best posterior mean of the restart; None before its first result."""
     posterior: Surrogate
     warp: Warp
 
     def size(self, pending: Array, domain: Domain) -> int:
-        """Number of its results and of those pending points, of (k, d), that are outside of the neighbourhood."""
+        """Return the number of its results, plus that of pending points, (k, d), outside of the neighbourhood."""
         return len(self.rows) + int(is_outside_neighbourhood(domain, pending, self.avoided, self.relevant).sum())
 
 
 def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
-    """The restart that began after so many results.
+    """Return the restart that began after ``start`` results.
 
-    Warp and posterior are those of its rows alone. The hyperparameters are the prior's, since to learn them from so few
-    results gains nothing. Which axes are irrelevant, and their lengthscales, are known from all results.
+    Warp and posterior use its rows alone. The hyperparameters are those of the prior, since learning them from so few
+    results gains nothing. Irrelevant axes, and their lengthscales, are known from all results.
 
     Args:
-        problem: of the study.
+        problem: the problem of the study.
         record: all results.
         start: the number of results before the restart.
         avoided: (d,) the best point.
-        known: what was learned from all results.
+        known: the hyperparameters learned from all results.
     """
     relevant = relevant_axes(problem, known)
     apart = is_outside_neighbourhood(problem.domain, record.positions[start:], avoided, relevant)
@@ -93,12 +94,12 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
 
 
 def start_after(start: int | None, record: Record, axes: int) -> int | None:
-    """The number of results before the present restart; None unless the search has stalled.
+    """Return the number of results before the current restart; None unless the search has stalled.
 
     Args:
-        start: what this was as of the result before.
+        start: the value before the last result.
         record: all results.
-        axes: relevant ones that are active together, at most.
+        axes: the maximum number of relevant axes that are active together.
     """
     if not _has_stalled(record, axes):
         return None
@@ -108,8 +109,8 @@ def start_after(start: int | None, record: Record, axes: int) -> int | None:
 
 
 def is_outside_neighbourhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
-    """Which positions, (k, d), are not around the best point, (d,), along the relevant axes, (d,); one that is in
-    another category along one of them never is."""
+    """Return which positions, (k, d), are outside the neighbourhood of the best point, (d,), along the relevant axes,
+    (d,). Positions in another category along one of them always are."""
     away = domain.differences(positions, best)
     if domain.spreads is not None:
         away /= domain.spreads
@@ -120,19 +121,20 @@ def is_outside_neighbourhood(domain: Domain, positions: Array, best: Array, rele
 
 
 def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
-    """Along which axes, (d,), the objective changes, or may change for all that is known. Metrics, and the means of
-    older studies, may change along others."""
-    # Beside an additive part they are no plain ones.
+    """Return the axes, (d,), along which the objective changes or may still turn out to change. Metrics, and the means
+    of older studies, may change along others."""
+    # With an additive part, these lengthscales do not show which axes are relevant.
     lengthscales = hyperparameters.shortest(problem.domain.components)
     if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:
         return np.ones(len(lengthscales), dtype=bool)
     prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))
     relevant: Bools = lengthscales <= max(1.0, BEYOND_PRIOR * prior, IRRELEVANT * lengthscales.min())
-    return relevant | problem.domain.shares  # what one share gains, others lose
+    return relevant | problem.domain.shares  # a larger share makes others smaller
 
 
 def is_nearest_to_failed(domain: Domain, point: Array, positions: Array, failed: Array) -> bool:
-    """Whether the nearest neighbour of a point, (d,), is a failed one (f, d), and not one with a result (n, d)."""
+    """Return whether the nearest neighbour of a point, (d,), is a failed one (f, d) rather than one with a result (n,
+    d)."""
     if not len(failed):
         return False
     nearest: list[float] = [(domain.differences(each, point) ** 2).sum(axis=1).min() for each in (failed, positions)]
@@ -140,7 +142,7 @@ def is_nearest_to_failed(domain: Domain, point: Array, positions: Array, failed:
 
 
 def _has_stalled(record: Record, axes: int) -> bool:
-    """Whether the last results brought no gain."""
+    """Return whether the last results brought no gain."""
     last = max(STALL, STALL_PER_AXIS * axes)
     if record.size <= last:
         return False
@@ -149,8 +151,8 @@ def _has_stalled(record: Record, axes: int) -> bool:
 
 
 def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) -> Hyperparameters:
-    """Those of the prior if there were no other axes than the relevant ones, (d,); along the others the lengthscales
-    that are known."""
+    """Return the hyperparameters of a prior on the relevant axes, (d,), only; along the others, the known
+    lengthscales."""
     domain, count = problem.domain, int(relevant.sum())
     components = domain.components.along(np.flatnonzero(relevant))
     spreads = None if domain.spreads is None else domain.spreads[relevant]
@@ -162,7 +164,7 @@ def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) 
 
 
 def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:
-    """The exact posterior given these rows alone, and their warp."""
+    """Return the exact posterior conditioned on these rows alone, and their warp."""
     positions, values = record.positions[rows], record.values[rows]
     warped = warp.fit(values)
     noises = noise_ratios(problem, hyperparameters, warped, record, rows)

@@ -1,4 +1,4 @@
-"""Building a state: of a new study, from what was stored of it, or anew after a correction."""
+"""Build a state: for a new study, from stored data, or again after a correction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adabkb_service.engine.space import Space
 
 
 def start(space: Space, config: Config, seed: int) -> State:
-    """A study in which nothing has happened: the root is the only leaf."""
+    """Return the state of a new study, whose tree is a single leaf."""
     return _blank(Problem(space, config, seed), root())
 
 
@@ -35,16 +35,16 @@ def restore(
     dictionary: Sequence[int],  # noqa: ARG001
     learned: Mapping[str, object] | None = None,
 ) -> State:
-    """The state that folding the log gave, bit for bit, from what was kept of it; where an earlier revision of the
-    engine kept it, the same results and cells with everything learned anew.
+    """Return the same state, bit for bit, as processing the log would, from stored data. If an earlier revision of the
+    engine stored the data, everything is learned again from the same results and cells.
 
     Args:
-        space, config, seed: of the study.
+        space, config, seed: those of the study.
         record: all results, in log order.
-        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
-            a study that never suggested.
-        dictionary: not needed, ``learned`` says more.
-        learned: that of its last report; None for a study without one.
+        cells: key -> "leaf" | "expanded" | "pruned" of all cells, in order of creation; empty for a study without
+            suggestions.
+        dictionary: unused; ``learned`` contains it.
+        learned: the output of ``learned`` in the last report; None for a study without one.
     """
     problem, tree = Problem(space, config, seed), grown(cells)
     if space.is_restricted:
@@ -54,7 +54,7 @@ def restore(
     if learned is None:
         return blank
     checkpoint = from_json(learned)
-    if checkpoint is None:  # its marks stay until the next checkpoint: nothing is suggested by them
+    if checkpoint is None:  # its marks stay until the next checkpoint; suggestions do not depend on them
         return replace(rebuild(blank, record, cells).state, tree=tree)
     cells_learned_from = learned["cells_learned_from"]
     assert isinstance(cells_learned_from, int)
@@ -67,13 +67,13 @@ def restore(
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
-    """The study with another record of results, after a correction: the hyperparameters are learned anew from the
-    prior, and what prunes with them. The cuts stay, as points were issued for them.
+    """Return the state with another record, after a correction. Hyperparameters and pruning are learned again from the
+    prior. The cuts stay, since points were issued for them.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         record: the results that count, in log order.
-        cells: not needed, the state has them all.
+        cells: unused; the state contains them.
     """
     blank = _blank(state.problem, state.tree)
     if not record.size:
@@ -84,19 +84,19 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
 
 
 def edited(state: State, space: Space, config: Config, record: Record) -> Update[State]:
-    """The study in an edited space: its cells are those of a new tree, and everything is learned anew.
+    """Return the state in an edited space, with a new tree and everything learned again.
 
     Args:
-        state: of the study.
-        space, config: as they are now; the prior on the optimum is one of positions in the space.
-        record: the results that count in it, in log order.
+        state: the state of the study.
+        space, config: the edited ones; the prior on the optimum refers to positions in the new space.
+        record: the results in the new space, in log order.
     """
     update = rebuild(_blank(replace(state.problem, space=space, config=config), root()), record, {})
     return Update(update.state, {**NEW_TREE, **update.cells})
 
 
 def changed_marks(before: Tree, after: Tree) -> Cells:
-    """Cells that were pruned or came back, between two markings of one tree."""
+    """Return cells whose pruning differs between two markings of the same tree."""
     changed = np.flatnonzero(before.axis != after.axis)
     return {after.key(int(cell)): "pruned" if after.axis[cell] == PRUNED else "leaf" for cell in changed}
 

@@ -1,4 +1,4 @@
-"""Which results a computation looks at."""
+"""The rows of a record that a computation uses."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FITTED = (2_000, 8_000)
-"""Best and other results that a posterior is fitted to, at most."""
+"""The maximum numbers of best and of other results to which a posterior is fitted."""
 LEARNED_FROM = (100, 100)
-"""Best and other results that the hyperparameters are learned from, at most."""
+"""The maximum numbers of best and of other results from which the hyperparameters are learned."""
 
 
 def to_fit(seed: int, values: Array) -> Ints:
-    """Rows that a posterior is fitted to, ascending."""
+    """Return the rows to which a posterior is fitted, in increasing order."""
     return best_and_sample(seed, values, *FITTED)
 
 
 def to_learn_from(seed: int, values: Array) -> Ints:
-    """Rows that the hyperparameters are learned from, ascending."""
+    """Return the rows from which the hyperparameters are learned, in increasing order."""
     return best_and_sample(seed, values, *LEARNED_FROM)
 
 
 def best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
-    """All rows, or where they are more the best and a random sample of the others."""
+    """Return all rows or, if they exceed ``best + others``, the best ones and a random sample of the others."""
     if len(values) <= best + others:
         return np.arange(len(values))
     priority = uniforms(seed, len(values), len(values))

@@ -1,19 +1,20 @@
-"""The posteriors of several objectives as one number, as the search sees them: what a point promises to add to the
+"""The posteriors of several objectives combined to one index: the expected contribution of a point to the
 hypervolume.
 
-With directions theta that are uniform on the part of the unit sphere that is positive everywhere, the hypervolume of
-some points y above a reference point r is, up to a constant, the mean over theta of
+With directions theta that are uniform on the positive part of the unit sphere, the hypervolume of points y above a
+reference point r is, up to a constant, the mean over theta of
 
     max_y s(y, theta)^K,    s(y, theta) = min_k (y_k - r_k)+ / theta_k
 
 (Zhang and Golovin 2020, "Random hypervolume scalarizations for provable multi-objective black box optimization"). So
-each step draws directions, and the index of x is what the upper confidence bounds f~ at x would add to that mean,
+each step draws directions, and the index of x is the amount that the upper confidence bounds f~ at x would add to that
+mean,
 
     index(x) = mean over theta of max(s(f~(x), theta)^K - max_y s(y, theta)^K, 0).
 
-Where that is zero the index is negative: minus how much is missing along the direction in which the least is. The
-bounds are those of the objectives in their own units, as the warps of their results would distort the volume, each as a
-share of the distance from r to the best result.
+Where that is zero, the index is negative: minus the missing amount along the direction in which it is smallest. The
+bounds are in the objectives' own units, since warps would distort the volume, each as a share of the distance from r to
+the best result.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ Bools = NDArray[np.bool_]
 
 DIRECTIONS = 128
 STARTS = 3
-"""Of the search for the maximum: the best of those that are given."""
+"""The number of starts of the search for the maximum, the best candidates."""
 LEAST = 0.01
-"""Of a direction along any axis, so that no objective is without weight."""
+"""The minimum component of a direction, so that every objective has weight."""
 APART = 1 << 40
-"""Steps between the random numbers of directions and those of candidates."""
+"""Distance between the random streams of directions and of candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +50,26 @@ class Objective:
     posterior: Surrogate | PriorWeighted
     warp: Warp
     ends: tuple[float, float]
-    """Model outputs that no bound goes beyond: the warp cannot undo them."""
+    """Range of the warp, beyond which it cannot be inverted and to which bounds are clipped."""
     reference: float
     """r_k, in the user's units."""
     span: float
-    """Of the best result above it, in the user's units; positive."""
+    """Distance from the reference to the best result, in the user's units; positive."""
     noise_ratio: float
 
     def of_step(self, step: int) -> Objective:
-        """As decision ``step``, counted from 0, has it."""
+        """Return the objective in the view for a step, counted from 0."""
         if not isinstance(self.posterior, PriorWeighted):
             return self
         return replace(self, posterior=self.posterior.of_step(step))
 
     def share(self, outputs: Array) -> Array:
-        """(f~ - r) / span of bounds in model output units, of any shape."""
+        """Return (f~ - r) / span of bounds in model output units, of any shape."""
         values: Array = (self.warp.inverse(np.clip(outputs, *self.ends)) - self.reference) / self.span
         return values
 
     def share_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
-        """The share of the bound at cube positions (k, d), (k,), and its gradient, (k, d)."""
+        """Return the share of the bound at cube positions (k, d), (k,), and its gradient, (k, d)."""
         bounds, gradients = self.posterior.ucb_and_gradient(positions, beta)
         outputs = np.clip(bounds, *self.ends)
         slope = np.where(outputs == bounds, 1.0 / self.warp.slope(self.warp.inverse(outputs)), 0.0)
@@ -77,33 +78,33 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Scalarised:
-    """The posteriors of several objectives as one. It has the methods of ``Surrogate`` that the search needs; all of
-    them speak of the index."""
+    """The posteriors of several objectives combined to one index. It has the methods of ``Surrogate`` that the search
+    needs, all of which refer to the index."""
 
     objectives: tuple[Objective, ...]
     front: Array
-    """(n, K) shares of the results on the front; none of them need be positive."""
+    """(n, K) shares of the results on the front, which may be negative."""
     directions: Array
     """(M, K) theta."""
     known: Array
     """(M,) max_y s(y, theta), at least 0."""
 
     def mean(self, positions: Array) -> Array:
-        """The index of the posterior means."""
+        """Return the index of the posterior means."""
         return self.ucb(positions, 0.0)
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
-        """The index of the posterior means, and how much it grows with the first unit of beta."""
+        """Return the index of the posterior means, and its increase for a beta of 1."""
         mean = self.mean(positions)
         return mean, self.ucb(positions, 1.0) - mean
 
     def ucb(self, positions: Array, beta: float) -> Array:
-        """The index at cube positions (k, d), shape (k,)."""
+        """Return the index at cube positions (k, d), shape (k,)."""
         shares = np.column_stack([each.share(each.posterior.ucb(positions, beta)) for each in self.objectives])
         return self._index(self._lengths(shares))
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
-        """The index at cube positions (k, d), (k,), and its gradient, (k, d)."""
+        """Return the index at cube positions (k, d), (k,), and its gradient, (k, d)."""
         found = [each.share_and_gradient(positions, beta) for each in self.objectives]
         shares, gradients = np.column_stack([value for value, _ in found]), np.stack([slope for _, slope in found])
         ratios = shares[:, None, :] / self.directions
@@ -114,7 +115,7 @@ class Scalarised:
         return self._index(lengths), np.einsum("kn,knd->nd", pulls, gradients)
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Scalarised:  # noqa: ARG002
-        """Given more rows without outputs, as ``Surrogate.condition``; each objective has a noise ratio of its own."""
+        """See ``Surrogate.condition``, without outputs; each objective has its own noise ratio."""
         assert outputs is None, "points are pending in all objectives"
         conditioned = tuple(
             replace(
@@ -125,7 +126,7 @@ class Scalarised:
         return replace(self, objectives=conditioned)
 
     def towards(self, seed: int, step: int) -> Scalarised:
-        """With the directions that a step of the search draws, and the step's weight of the prior."""
+        """Return the view with the directions, and the weight of the prior, for a step of the search."""
         count = len(self.objectives)
         drawn = uniforms(seed, APART + step, DIRECTIONS * count).reshape(DIRECTIONS, count)
         normals = ndtri(0.5 + drawn / 2.0)
@@ -137,7 +138,7 @@ class Scalarised:
         )
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d)."""
+        """Return maxima near positions (k, d), within the cube and along the free axes of each, (k, d)."""
         return np.array(
             [
                 slsqp.maximum(lambda x: slsqp.first(self.ucb_and_gradient(x[None], beta)), start, along)
@@ -146,7 +147,7 @@ class Scalarised:
         )
 
     def _lengths(self, shares: Array) -> Array:
-        """s of shares (k, K) along all directions, (k, M); negative where a share is."""
+        """Return s of shares (k, K) along all directions, (k, M); negative if a share is."""
         found: Array = (shares[:, None, :] / self.directions).min(axis=2)
         return found
 
@@ -157,7 +158,7 @@ class Scalarised:
         return found
 
     def _slopes(self, lengths: Array) -> Array:
-        """Of the index by each s, (k, M)."""
+        """Return the derivative of the index with respect to each s, (k, M)."""
         power = len(self.objectives)
         adds: Bools = lengths > self.known
         slopes = np.where(adds, power * np.maximum(lengths, 0.0) ** (power - 1), 0.0) / lengths.shape[1]

@@ -1,8 +1,8 @@
-"""Where in the whole box the upper confidence bound f~ = mean + beta s is largest.
+"""The search for the position in the box with the largest upper confidence bound f~ = mean + beta s.
 
-Random positions over the box and around the best point, then gradient ascent from the best few. Where the kernel has an
-additive part, also one axis after the other, as the optimum of a sum is found axis by axis. In a small finite space
-every point is looked at. Draws are functions of (seed, step).
+It evaluates random positions over the box and around the best point, and starts gradient ascents from the best of them.
+If the kernel has an additive part, it also moves along one axis after the other, which suits a sum over axes. Small
+finite spaces are searched exhaustively. Random numbers are functions of (seed, step).
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SCATTERED = 400
-"""Random positions over the whole box."""
+"""The number of random positions over the whole box."""
 LOCAL = 100
-"""Random positions around the best point."""
+"""The number of random positions around the best point."""
 STARTS = 6
-"""Of these positions, those with the largest bounds, from each of which an ascent starts."""
+"""The number of ascents, which start from the positions with the largest bounds."""
 FEWER_STARTS = 3
-"""Of these where there are several objectives under constraints or in mixtures, or metrics with bounds in mixtures."""
+"""The same with several objectives under constraints or in mixtures, or metrics with bounds in mixtures."""
 EVALUATIONS = 60
-"""Evaluations of f~ in one ascent, at most."""
+"""The maximum number of evaluations of f~ in one ascent."""
 SMALL_GAIN = 1e-4
-"""Gain of f~ in a step below which an ascent ends."""
+"""Gain of f~ per step below which an ascent ends."""
 FIRST_STEP = 0.3
 """Length of the first step of an ascent, in lengthscales."""
 FAILURES = 4
-"""Steps in a row without a gain, after which an ascent ends."""
+"""The number of consecutive steps without a gain after which an ascent ends."""
 POSITIONS = 24
-"""Positions along an axis in the search axis by axis."""
+"""The number of positions along an axis in the search axis by axis."""
 ATTEMPTS = 20
-"""Attempts to find a free point, each among as many random ones."""
+"""The number of attempts to find a free point, each with as many random ones."""
 
 _ascend = routine("ascend", POINTER, POINTER, COUNT, POINTER, NUMBER, POINTER)
 _ASCENT = Ascent(EVALUATIONS, SMALL_GAIN, FIRST_STEP, FAILURES)
@@ -67,48 +67,48 @@ _axis_by_axis = routine("axis_by_axis", POINTER, POINTER, COUNT, POINTER, NUMBER
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for: where in a slice of a space the f~ of a posterior is largest."""
+    """A search for the largest f~ in a slice of a space."""
 
     domain: Domain
     """The space."""
     within: Slice
-    """Where to look."""
+    """The slice to search."""
     view: View
-    """The posterior, with what is pending."""
+    """The posterior, conditioned on pending points."""
     beta: float
     """Confidence width."""
     around: Array | None
     """(d,) the best point so far."""
     draw: tuple[int, int]
-    """(seed, step) of the random numbers."""
+    """(seed, step) of the random stream."""
     taken: Callable[[Array], bool]
-    """Whether a point is not to be suggested. This is ignored if all candidates are taken."""
+    """Returns whether a point must not be suggested. It is ignored if all candidates are taken."""
     only: Callable[[Array], Bools] | None = None
-    """Which positions, (k, d), to choose from, if there are such candidates; None for all."""
+    """Returns which positions, (k, d), to choose from, if candidates include any; None for all."""
     known: Callable[[Array], Bools] | None = None
-    """Which positions, (k, d), are taken in any case: many are looked at together, since nearly all may be."""
+    """Returns which positions, (k, d), are certainly taken, for many at once, since nearly all may be."""
 
     def ucb(self, positions: Array) -> Array:
-        """f~ at positions (k, d), shape (k,)."""
+        """Return f~ at positions (k, d), shape (k,)."""
         return self.view.ucb(positions, self.beta)
 
     def best(self, positions: Array, count: int) -> Array:
-        """The positions, (count, d) at most, of (k, d) with the largest f~, the best first."""
+        """Return up to ``count`` positions of (k, d) with the largest f~, best first, (count, d)."""
         return positions[np.argsort(-self.ucb(positions), kind="stable")[:count]]
 
     def to_choose_from(self, positions: Array) -> Array:
-        """Those positions, of (k, d), to choose from."""
+        """Return the positions, of (k, d), to choose from."""
         if self.only is None or not (chosen := self.only(positions)).any():
             return positions
         return positions[chosen]
 
     def not_known(self, positions: Array) -> Array:
-        """Those positions, of (k, d), that are not taken in any case."""
+        """Return the positions, of (k, d), that are not certainly taken."""
         return positions if self.known is None else positions[~self.known(positions)]
 
 
 def maximize_ucb(search: Search) -> Array:
-    """The position, (d,), with the largest f~ found."""
+    """Return the position, (d,), with the largest f~ found."""
     domain, within, view, taken = search.domain, search.within, search.view, search.taken
     if within.size <= LISTED_POINTS:
         points = search.to_choose_from(within.points)
@@ -120,7 +120,7 @@ def maximize_ucb(search: Search) -> Array:
     if within.feasible is not None:
         return _maximize_feasible(search, within.feasible)
     found = within.put(_all_candidates(search))
-    if domain.activity.conditional:  # many differ in inactive axes only
+    if domain.activity.conditional:  # many differ only in inactive axes
         found = distinct(found)
     found = search.to_choose_from(found)
     starts = search.best(found, STARTS)
@@ -140,7 +140,7 @@ def maximize_ucb(search: Search) -> Array:
 
 
 def _maximize_over_rows(search: Search) -> Array:
-    """As ``maximize_ucb``, where a parameter is a row of a catalogue."""
+    """See ``maximize_ucb``; a parameter is a row of a catalogue."""
     domain, within = search.domain, search.within
 
     def ascended(points: Array) -> Array:
@@ -156,7 +156,7 @@ def _maximize_over_rows(search: Search) -> Array:
 
 
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
-    """As ``maximize_ucb``, among the points that satisfy the constraints."""
+    """See ``maximize_ucb``; only points that satisfy the constraints."""
     if feasible.mixtures:
         return _maximize_mixed(search, feasible)
     domain, within, view = search.domain, search.within, search.view
@@ -179,7 +179,7 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
 
 
 def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
-    """As ``maximize_ucb``, among the points of mixtures that satisfy the constraints."""
+    """See ``maximize_ucb``; only points of mixtures that satisfy the constraints."""
     domain, within, view = search.domain, search.within, search.view
     parts = [mixed.middle(domain), _all_candidates(search)]
     if search.around is not None:
@@ -200,8 +200,8 @@ def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
 
 
 def _first_feasible(search: Search, feasible: Feasible, points: Array, count: int) -> Array:
-    """The point, (d,), of the largest f~ among positions (k, d) that is feasible and free; or a random one of so many,
-    if none is."""
+    """Return the feasible free point, (d,), with the largest f~ among positions (k, d); if there is none, one of
+    ``count`` random points."""
     for attempt in range(ATTEMPTS):
         if feasible.mixtures:
             points = search.not_known(points)
@@ -215,13 +215,13 @@ def _first_feasible(search: Search, feasible: Feasible, points: Array, count: in
 
 
 def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
-    """A random position, (d,), that is not taken, by turns at the edges of the feasible set if there are constraints;
-    None if none is found.
+    """Return a random free position, (d,), alternately at the edges of the feasible set if there are constraints; None
+    if none is found.
 
     Args:
         domain: the space.
-        draw: (seed, step) of the random numbers.
-        taken: whether a point is out of the question.
+        draw: (seed, step) of the random stream.
+        taken: returns whether a point is excluded.
     """
     feasible = domain.whole.feasible
     if feasible is not None:
@@ -233,7 +233,7 @@ def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bo
 
 
 def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
-    """Positions scattered over the box and, if there is one, around a point, (d,)."""
+    """Return positions scattered over the box and, if a point, (d,), is given, around it."""
     d = domain.dimension
     draws = uniforms(*draw, SCATTERED * d + LOCAL * (1 + 3 * d))
     scattered = draws[: SCATTERED * d].reshape(SCATTERED, d)
@@ -242,21 +242,21 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     rest = draws[SCATTERED * d :].reshape(LOCAL, 1 + 3 * d)
     radius = 0.3 * np.exp(-6.0 * rest[:, :1])
     which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
-    inactive = ~domain.activity.active(around[None])[0]  # if a move makes them active, they may have any value
+    inactive = ~domain.activity.active(around[None])[0]  # axes that a move makes active may have any value
     moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
     local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, domain.in_cube(moved), around)
     return domain.snap(np.concatenate([scattered, local]))
 
 
 def _all_candidates(search: Search) -> Array:
-    """Those of every study and, where there is a prior, those that it favours."""
+    """Return the general candidates and those that a prior favours."""
     found = candidates(search.domain, search.around, search.draw)
     return np.concatenate([found, *map(search.domain.snap, extra_candidates(search.view, search.draw))])
 
 
 def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
-    """The best position, (1, d), found from a start, (d,), by moving along one axis at a time: to even positions along
-    it, displaced by a random number."""
+    """Return the best position, (1, d), found from a start, (d,), by moving along one axis at a time, to evenly spaced
+    positions with a random offset."""
     offsets = uniforms(*search.draw, search.domain.dimension)
     even = (np.arange(POSITIONS)[:, None] + offsets) / POSITIONS
     positions = search.within.put(search.domain.snap(even))
@@ -266,11 +266,11 @@ def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
 
 
 def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
-    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,), or
-    those of each, (k, d).
+    """Ascend f~ by projected gradients from positions (k, d) within the cube, all at once, along the free axes, (d,),
+    or those of each position, (k, d).
 
-    The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
-    does not.
+    The gradient is preconditioned by the squared lengthscales. The step size grows after a success and shrinks after a
+    failure.
     """
     free = np.broadcast_to(free, starts.shape)
     if isinstance(view, Surrogate):

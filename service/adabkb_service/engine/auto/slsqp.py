@@ -1,4 +1,5 @@
-"""Maxima within the cube, also under inequalities, by sequential least squares (Kraft 1988; scipy's SLSQP)."""
+"""Maxima within the cube, also under inequality constraints, by sequential least squares (Kraft 1988; scipy's
+SLSQP)."""
 
 from __future__ import annotations
 
@@ -22,13 +23,14 @@ def maximum(
     free: Bools,
     margins: Callable[[Array], tuple[Array, Array]] | None = None,
 ) -> Array:
-    """Where in the cube a function is largest near a position, (d,); the position itself if nothing finite is found.
+    """Return the maximum of a function in the cube near a position, (d,); the position itself if no finite one is
+    found.
 
     Args:
-        value: of a position, and its gradient, (d,).
-        start: (d,) where to begin.
+        value: returns the value at a position, and its gradient, (d,).
+        start: (d,) start position.
         free: (d,) axes along which to move.
-        margins: what must not be negative at a position, (m,), and the gradients, (m, d).
+        margins: returns values that must not be negative at a position, (m,), and their gradients, (m, d).
     """
     ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
     found = minimize(
@@ -44,7 +46,7 @@ def maximum(
 
 
 def first(found: tuple[Array, Array]) -> tuple[float, Array]:
-    """A value and its gradient, (d,), of those at one position, (1,) and (1, d)."""
+    """Return the value and the gradient, (d,), at one position, given as (1,) and (1, d)."""
     values, gradients = found
     return float(values[0]), gradients[0]
 
@@ -55,7 +57,7 @@ def _negative(found: tuple[float, Array]) -> tuple[float, Array]:
 
 
 def _inequality(margins: Callable[[Array], tuple[Array, Array]]) -> dict[str, Any]:
-    """Margins in the form of scipy, which asks for values and gradients one after the other."""
+    """Return margins in the form that scipy requires, with separate functions for values and gradients."""
     known: dict[bytes, tuple[Array, Array]] = {}
 
     def at(x: Array) -> tuple[Array, Array]:

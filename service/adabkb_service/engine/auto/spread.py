@@ -1,12 +1,12 @@
-"""Noise that differs between regions, as replicates show it.
+"""Noise that differs between regions, estimated from replicates.
 
-The sample variance of the g-th replicated point, of m_g degrees of freedom, is log-normal to good approximation:
+The sample variance of the g-th replicated point, with m_g degrees of freedom, is approximately log-normal:
 
     log s_g^2 - psi(m_g / 2) + log(m_g / 2) ~ N(log v(x_g), psi'(m_g / 2))
 
 (Bartlett and Kendall 1946). log v is a constant plus a Gaussian process with a squared exponential kernel over the
-cube. Which lengthscale and amplitude, of a few, is decided by the likelihood. It has to be ``EVIDENCE`` times that of a
-constant alone; else noise is learned from all results together, as without replicates.
+cube. The likelihood selects its lengthscale and amplitude from a few values. It must be ``EVIDENCE`` times that of a
+constant alone; otherwise the noise is learned from all results together, as without replicates.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from adabkb_service.engine.record import Record
 Array = NDArray[np.float64]
 
 FEWEST = 4
-"""Points with replicates from which on noise may differ between regions."""
+"""The minimum number of points with replicates for noise that differs between regions."""
 EVIDENCE = 20.0
-"""Likelihood over that of equal noise, at least."""
+"""The minimum ratio of the likelihood to that of constant noise."""
 LENGTHSCALES = (0.15, 0.3, 0.6)
-"""In the unit cube, times the root of the number of axes."""
+"""Lengthscales in the unit cube, in units of the square root of the number of axes."""
 AMPLITUDES = (1.0, 2.5)
-"""Standard deviations of log v."""
+"""Amplitudes: standard deviations of log v."""
 CONSTANT = 10.0
-"""Standard deviation of its constant."""
+"""Standard deviation of the constant."""
 LEAST = 1e-6
-"""Of the range of the results: standard deviation at least, where replicates are equal."""
+"""The minimum standard deviation of noise, as a share of the range of the results, for equal replicates."""
 
 
 def spread(problem: Problem, record: Record) -> Array:
-    """(T,) standard deviations of the noise of all results of a record, in the user's units; 0 where nothing speaks for
-    noise that differs between regions."""
+    """Return the standard deviation of the noise of each result, (T,), in the user's units; 0 if nothing supports noise
+    that differs between regions."""
     if record.size - record.points < FEWEST:
         return np.zeros(record.size)
     return problem.remembered("spread", record, _spread).copy()
@@ -64,8 +64,8 @@ def _spread(problem: Problem, record: Record) -> Array:
 
 
 def _smoothed(domain: Domain, at: Array, logs: Array, variances: Array, places: Array) -> Array | None:
-    """log v at places, (k, d), given log variances, (g,), at points, (g, d), with these errors; None if a constant is
-    about as likely."""
+    """Return log v at places, (k, d), given log variances, (g,), at points, (g, d), with these errors; None if a
+    constant is about as likely."""
     constant = CONSTANT**2
     centre = float(np.average(logs, weights=1.0 / variances))
     alone = _log_likelihood(np.diag(variances) + constant, logs - centre)
@@ -87,7 +87,7 @@ def _log_likelihood(K: Array, z: Array) -> float:
 
 
 def _squares(domain: Domain, some: Array, others: Array) -> Array:
-    """Squared distances, (k, m); different categories are 1 apart."""
+    """Return squared distances, (k, m); different categories have distance 1."""
     away = np.array([domain.differences(others, each) for each in some])
     away[:, :, domain.categorical] = away[:, :, domain.categorical] != 0.0
     squares: Array = (away**2).sum(axis=2)

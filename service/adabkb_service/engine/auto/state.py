@@ -1,9 +1,9 @@
-"""The state of a study in the engine under the ``auto`` profile: pure functions of values.
+"""The engine's state of a study under the ``auto`` profile, as immutable values.
 
 Hyperparameters are learned at *checkpoints*, whenever a tenth of the results is new (see ``learning``). Between two
-of them the posterior is conditioned on one row after the other, and nothing else changes. So a state is a function of
-the record, the tree and the last checkpoint, computed in one way only: whether the study ran on or was restored, the
-state is the same.
+checkpoints, the posterior is conditioned on one row after the other, and nothing else changes. So a state is a function
+of the record, the tree and the last checkpoint, computed in only one way: it is the same whether the study ran on or
+was restored.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 CONTENDERS = 256
-"""Best results among which the best by the model is looked for."""
+"""The number of best results among which the best one according to the model is searched."""
 CHUNK = 2048
-"""Positions whose moments are computed at a time."""
+"""The number of positions whose moments are computed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A checkpoint that is learned, and does not count yet; all of it as of the last result."""
+    """A checkpoint that is computed but not in effect yet, and the model at the last result."""
 
     checkpoint: Checkpoint
     warp: warp.Warp
@@ -48,7 +48,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A study between two requests."""
+    """The state of a study between two requests."""
 
     problem: Problem
     record: Record
@@ -57,25 +57,25 @@ class State:
     warp: warp.Warp
     surrogate: Surrogate
     cells_learned_from: int
-    """Cells of the tree as of the last result: what a checkpoint learns from it does not see later suggestions."""
+    """The number of cells of the tree at the last result: a checkpoint ignores cells of later suggestions."""
     restarted_at: int | None = None
-    """Number of results before the present restart (``restarts``); None unless the search has stalled."""
+    """The number of results before the current restart (``restarts``); None unless the search has stalled."""
     turns: Turns = NEW
-    """Who chooses the next point."""
+    """Determines which method chooses the next point."""
     prepared: Prepared | None = None
-    """A cache: the checkpoint that the next result will bring."""
+    """Cache of the checkpoint that the next result requires."""
     metrics: tuple[State, ...] = ()
-    """Of each metric of the study, as if it were an objective; nothing is suggested from it, so its tree is a root."""
+    """The states of the metrics, each modelled like an objective. Their trees are roots, since they suggest nothing."""
 
     @property
     def declares_noise(self) -> bool:
-        """Whether the user said that results are noisy."""
+        """Whether the user declared that results are noisy."""
         own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
 
     @property
     def seems_noisy(self) -> bool:
-        """Whether the results look like noise on a smooth function."""
+        """Whether the results look like a smooth function with noise."""
         return self.checkpoint.hyperparameters.smooth
 
     @property
@@ -85,11 +85,11 @@ class State:
 
     @property
     def relevant_axes(self) -> Bools:
-        """(d,) the axes that restarts take account of."""
+        """The axes that count in restarts, (d,)."""
         return relevant_axes(self.problem, self.checkpoint.hyperparameters)
 
     def in_model_outputs(self, metric: Metric) -> tuple[float, float]:
-        """The bounds of the metric that this is the state of, as model outputs."""
+        """Return the bounds of the metric that this state models, in model outputs."""
         lower, upper = metric.signed_bounds
         return (
             float(self.warp.forward(np.array([lower]))[0]) if np.isfinite(lower) else -np.inf,
@@ -98,7 +98,7 @@ class State:
 
 
 def with_result(state: State, record: Record) -> State:
-    """Condition the posterior on the last result of a record, which is the state's and that one more."""
+    """Return the state conditioned on the last result of a record, which has one more result than the state's."""
     after = _conditioned(state, record)
     return replace(after, cells_learned_from=state.tree.size, prepared=None)
 
@@ -111,8 +111,8 @@ def fitted(
     cells_learned_from: int | None = None,
     metrics: tuple[State, ...] = (),
 ) -> State:
-    """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
-    row by row. The states of metrics are those of the whole record."""
+    """Return the state that follows from the record, the tree and the checkpoint: computed from scratch at the
+    checkpoint, then row by row. The states of metrics must belong to the whole record."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
     kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
@@ -135,16 +135,16 @@ def fitted(
 
 
 def restarted_at(state: State, record: Record) -> int | None:
-    """``State.restarted_at`` as of a record of more results."""
+    """Return ``State.restarted_at`` for a record with more results."""
     config, together = state.problem.config, state.problem.domain.together
-    if config.objective is not None:  # along a front the search never stands still
+    if config.objective is not None:  # along a front the search never stalls
         return None
     relevant = int(state.relevant_axes.sum())
     return start_after(state.restarted_at, ranked(config.metrics, record), min(together or relevant, relevant))
 
 
 def turns_after(state: State, record: Record) -> Turns:
-    """``State.turns`` as of a record of one more result. A record that was changed otherwise starts anew."""
+    """Return ``State.turns`` for a record with one more result; ``NEW`` if the record was changed in another way."""
     step, axes = state.record.size, len(state.model_axes)
     if record.size != step + 1:
         return NEW
@@ -155,14 +155,14 @@ def turns_after(state: State, record: Record) -> Turns:
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation at any number of positions, in pieces."""
+    """Return mean and standard deviation at any number of positions, computed in chunks."""
     parts = [view.mean_and_std(positions[i : i + CHUNK]) for i in range(0, len(positions), CHUNK)]
     return np.concatenate([mean for mean, _ in parts]), np.concatenate([deviation for _, deviation in parts])
 
 
 def incumbent(state: State) -> int | None:
-    """Row of the evaluated point of best posterior mean, ties to the first; None before the first result. Where metrics
-    have bounds, it is one whose result keeps them or, if there is none, violates them least."""
+    """Return the row with the best posterior mean, the first one in case of ties; None before the first result. If
+    metrics have bounds, only feasible results count or, if there are none, the one with the smallest violation."""
     rows = best_feasible_rows(state.problem.config.metrics, state.record, CONTENDERS)
     if not len(rows):
         return None
@@ -170,14 +170,14 @@ def incumbent(state: State) -> int | None:
 
 
 def within_reach(state: State) -> tuple[float, float]:
-    """The least and the largest model output that is taken for a value."""
+    """Return the smallest and the largest model output that can be converted to a value."""
     if not state.record.size:
         return -np.inf, np.inf
     return state.warp.reach(float(state.record.values.min()), float(state.record.values.max()))
 
 
 def _conditioned(state: State, record: Record) -> State:
-    """With the posterior conditioned on the last result of a record, which is the state's and that one more."""
+    """Return the state with the posterior conditioned on the last result of a record, one more than the state has."""
     last = slice(record.size - 1, record.size)
     values = record.values[last]
     noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, record, last)

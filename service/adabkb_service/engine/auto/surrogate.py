@@ -1,16 +1,15 @@
-"""The posterior, exact or compressed, in one form.
+"""The posterior, exact or compressed, in one representation.
 
 With inducing points S (m of them), weights a and a factor W (rows by m),
 
     mean(x) = k_S(x)' a        variance(x) = sigma_f^2 (k(x, x) - |W k_S(x)|^2),
 
 where k includes the constant mean (see ``kernel``). Exact: S is every row and W'W = (K + N)^-1, N the noise ratios.
-Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. What the
-objective varies by at a row's point, given the dictionary's, joins its noise ratio (FITC: Snelson and Ghahramani 2006):
-else rows that the dictionary cannot represent would spoil the posterior at those that it can. Either is a Gaussian
-process in its own right, so later rows condition it exactly, by the same new rows of W, whatever it began with: an
-exact posterior on top of a compressed past. Pending points do the same with their own mean as value.
-(W rather than W'W: with small noise the variance near a result would drown in the rounding of the product.)
+Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. The variance
+of the objective at a row's point, given the dictionary, is added to its noise ratio (FITC: Snelson and Ghahramani
+2006). Otherwise, rows that the dictionary cannot represent would distort the posterior at the others. Either form is a
+Gaussian process, so later rows condition it exactly, by new rows of W. Pending points do the same with their own means
+as values. (W is stored rather than W'W because, with small noise, rounding would dominate the variance near a result.)
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ Array = NDArray[np.float64]
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
 # Added to the diagonal of K_SS, whose points may lie close together.
 JITTER = 1e-9
-# Added to the diagonal of a covariance that rounding has left indefinite, as shares of k(x, x): the first that
-# is enough.
+# Values added to the diagonal of a covariance that rounding has made indefinite, as shares of k(x, x). The first
+# sufficient
+# one is used.
 ADDED_NOISES = (1e-8, 1e-6, 1e-4, 1e-2)
-# Rows whose kernel columns are held at a time.
+# The number of rows whose kernel columns are in memory at a time.
 CHUNK = 2048
 
 _mean = routine("mean", POINTER, COUNT, POINTER, POINTER)
@@ -46,7 +46,7 @@ _ucb_and_gradient = routine("ucb_and_gradient", POINTER, COUNT, POINTER, NUMBER,
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A Gaussian process given rows."""
+    """A Gaussian process conditioned on rows."""
 
     kernel: Kernel
     variance: float
@@ -58,43 +58,43 @@ class Surrogate:
     factor: Array
     """(rows, m) W."""
     clipped: int = 0
-    """How many factorisations needed more noise, since rounding had left the covariance indefinite."""
+    """The number of factorizations that needed more noise, because rounding had made the covariance indefinite."""
 
     @cached_property
     def native(self) -> Posterior:
-        """Its numbers, for C functions."""
+        """The posterior as a structure for the C functions."""
         points = np.ascontiguousarray(self.inducing.T)
         return Posterior(self.kernel.native, points, self.weights, self.factor, self.variance)
 
     def mean(self, positions: Array) -> Array:
-        """Of cube positions (k, d), shape (k,), in model output units."""
+        """Return the mean at cube positions (k, d), shape (k,), in model output units."""
         mean = np.empty(len(positions))
         _mean(self.native.address, len(positions), reals(positions), reals(mean))
         return mean
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation, (k,) each, of the objective (without noise) at cube positions (k, d)."""
+        """Return mean and standard deviation, (k,) each, of the objective (without noise) at cube positions (k, d)."""
         mean, deviation = np.empty(len(positions)), np.empty(len(positions))
         _mean_and_std(self.native.address, len(positions), reals(positions), reals(mean), reals(deviation))
         return mean, deviation
 
     def ucb(self, positions: Array, beta: float) -> Array:
-        """f~ = mean + beta s at cube positions (k, d), shape (k,)."""
+        """Return f~ = mean + beta s at cube positions (k, d), shape (k,)."""
         values = np.empty(len(positions))
         _ucb(self.native.address, len(positions), reals(positions), beta, reals(values))
         return values
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
-        """f~, (k,), and its gradient in the cube, (k, d): zero along categorical axes."""
+        """Return f~, (k,), and its gradient in the cube, (k, d), which is zero along categorical axes."""
         values, gradient = np.empty(len(positions)), np.empty(positions.shape)
         native, count = self.native.address, len(positions)
         _ucb_and_gradient(native, count, reals(positions), beta, reals(values), reals(gradient))
         return values, gradient
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Surrogate:
-        """Given more rows: cube positions (k, d), model outputs (k,) and noise ratios (k,).
+        """Condition on more rows: cube positions (k, d), model outputs (k,) and noise ratios (k,).
 
-        Without outputs the rows are hallucinated: the variance falls, the mean stays.
+        Without outputs, the rows count as observed at their means: the variance decreases, the mean stays.
         """
         scaled = self.kernel.scaled(positions)
         K = self.kernel.gram(scaled, self.inducing)
@@ -114,7 +114,7 @@ class Surrogate:
 
 
 def empty(kernel: Kernel, variance: float) -> Surrogate:
-    """The prior."""
+    """Return the prior."""
     nothing = np.zeros(0)
     return Surrogate(
         kernel, variance, kernel.scaled(np.zeros((0, len(kernel.lengthscales)))), nothing, np.zeros((0, 0))
@@ -122,7 +122,7 @@ def empty(kernel: Kernel, variance: float) -> Surrogate:
 
 
 def exact(kernel: Kernel, variance: float, positions: Array, outputs: Array, noise_ratios: Array) -> Surrogate:
-    """Given rows: cube positions (n, d), model outputs and noise ratios (n,)."""
+    """Return the posterior given rows: cube positions (n, d), model outputs and noise ratios (n,)."""
     prior = empty(kernel, variance)
     return prior.condition(positions, outputs, noise_ratios) if len(outputs) else prior
 
@@ -135,8 +135,8 @@ def compressed(
     outputs: Array,
     noise_ratios: Array,
 ) -> Surrogate:
-    """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d); each weighted by how well the
-    dictionary represents it."""
+    """Return the posterior given rows, (n, d), (n,) and (n,), compressed to a dictionary of cube positions (m, d). Each
+    row is weighted by how well the dictionary represents it."""
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
@@ -157,11 +157,11 @@ def compressed(
 
 
 def _inverse_root(covariance: Array) -> tuple[Array, bool]:
-    """L^-1 of the Cholesky factor L of a symmetric positive definite matrix, and whether noise had to be added to make
-    it definite. Rounding takes less from a covariance than the largest of ADDED_NOISES.
+    """Return L^-1 of the Cholesky factor L of a symmetric positive definite matrix, and whether noise had to be added
+    to make it definite. Rounding errors of a covariance are smaller than the largest of ADDED_NOISES.
 
     Raises:
-        FloatingPointError: the numbers are beyond floating point.
+        FloatingPointError: the numbers overflow floating point.
     """
     for added in (0.0, *ADDED_NOISES):
         if added:

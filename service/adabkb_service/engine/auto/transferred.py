@@ -1,23 +1,23 @@
-"""The posterior with what older studies say as its prior mean, as the search sees it.
+"""The posterior with a prior mean from older studies, in the form that the search uses.
 
-The objective is taken to be
+The objective is modelled as
 
     f(x) = sum over older studies of t_j m_j(x) + g(x),
 
-where m_j is the posterior mean of an older study's results and g what is left, with the kernel and the mean of the new
-study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,), alone. With P = (K + N)^-1 it minimises
+where m_j is the posterior mean of an older study's results, and g is the rest, with the kernel and the mean of the new
+study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,), alone. With P = (K + N)^-1 it minimizes
 
     (y - M t)' P (y - M t) + RIDGE |t - 1|^2,
 
-and it is kept if the results predict each other better with it. The error at each one, given the others, is
-e(t) = P (y - M t) / diag P, and with v(t) = sum of e_i^2 P_ii the likelihood of the results left out has to rise,
-(n / 2) log (v(0) / v(t)), by more than one per study with trust (Akaike's criterion); else no study counts. So one that
-misleads is dropped after few results, and one that agrees stays as long as it says more than the results. The variance
-of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") weigh models by errors on results left out, too.
+and is kept if it improves the leave-one-out predictions of the results. The leave-one-out errors are
+e(t) = P (y - M t) / diag P. With v(t) = sum of e_i^2 P_ii, the leave-one-out log-likelihood must increase,
+(n / 2) log (v(0) / v(t)), by more than one per study with trust (Akaike's criterion); otherwise no older study counts.
+So a misleading study is dropped after few results, and a helpful one is used as long as it adds to the results. The
+variance of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") also weight models by leave-one-out errors.
 
-The first point is that of every study, so that there is something to compare with; the second is where the older ones
-expect most. Prediction, gap and recommendation rest on the study's own results alone, as with a prior on the
-optimum (``prior_weighted``).
+The first point is chosen as without older studies, for comparison; the second is where they predict the best value.
+Prediction, gap and recommendation depend on the study's own results alone, as with a prior on the optimum
+(``prior_weighted``).
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 RIDGE = 0.1
-"""Strength of the belief in a trust of 1, in results."""
+"""Strength of the prior belief in a trust of 1, in number of results."""
 EVIDENCE = 1.0
-"""What each study has to raise the log-likelihood of the results by."""
+"""The minimum increase of the log-likelihood of the results per study."""
 SMALLEST = 1e-4
-"""Added to v: below it all errors are alike."""
+"""Added to v; smaller errors count as equal."""
 PRIOR = 1.0
-"""Added to v, so that a few results do not leave too little of the variance."""
+"""Added to v, so that a few results do not reduce the variance too much."""
 BEST = 5
-"""Points of an older study that are among the candidates of each search."""
+"""The number of points of an older study that are candidates in each search."""
 STREAM = 1 << 33
-"""Added to steps, so that these draws are not those of other candidates."""
+"""Added to the step, for a separate random stream."""
 ITERATIONS = 40
 
 
 @dataclass(frozen=True)
 class OlderMean:
-    """The posterior mean of an older study's results along the axes that both studies have."""
+    """The posterior mean of an older study's results along the shared axes."""
 
     axes: NDArray[np.int64]
-    """(s,) of the new study."""
+    """(s,) shared axes of the new study."""
     posterior: Surrogate
     best: Array
-    """(k, s) positions of its best results."""
+    """(k, s) positions of the older study's best results."""
 
     def mean(self, positions: Array) -> Array:
-        """m at positions (k, d) of the new space, shape (k,)."""
+        """Return m at positions (k, d) of the new space, shape (k,)."""
         return self.posterior.mean(positions[:, self.axes].copy())
 
     def mean_and_gradient(self, positions: Array) -> tuple[Array, Array]:
-        """m, (k,), and its gradient in the new space, (k, d)."""
+        """Return m, (k,), and its gradient in the new space, (k, d)."""
         value, slope = self.posterior.ucb_and_gradient(positions[:, self.axes].copy(), 0.0)
         gradient = np.zeros(positions.shape)
         gradient[:, self.axes] = slope
@@ -78,7 +78,7 @@ class OlderMean:
 
 
 def learned(older: Older, domain: Domain) -> OlderMean:
-    """The posterior mean of an older study, its hyperparameters learned from what is known of it."""
+    """Return the posterior mean of an older study, with hyperparameters learned from its snapshot."""
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
     categorical, components, periodic = domain.categorical[axes], domain.components.along(axes), domain.periodic[axes]
     start = likelihood.prior(len(axes), components=components)
@@ -93,30 +93,30 @@ def learned(older: Older, domain: Domain) -> OlderMean:
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """A posterior of what the older studies leave, and these. It has the methods of ``Surrogate`` that the search
+    """The posterior of g, with the means of the older studies. It has the methods of ``Surrogate`` that the search
     needs."""
 
     posterior: Surrogate
-    """Of g."""
+    """The posterior of g."""
     older: tuple[OlderMean, ...]
     trust: Array
     """t, one per older study."""
 
     def mean(self, positions: Array) -> Array:
-        """As ``Surrogate.mean``."""
+        """See ``Surrogate.mean``."""
         return self.posterior.mean(positions) + self._expected(positions)
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
-        """As ``Surrogate.mean_and_std``."""
+        """See ``Surrogate.mean_and_std``."""
         mean, deviation = self.posterior.mean_and_std(positions)
         return mean + self._expected(positions), deviation
 
     def ucb(self, positions: Array, beta: float) -> Array:
-        """As ``Surrogate.ucb``."""
+        """See ``Surrogate.ucb``."""
         return self.posterior.ucb(positions, beta) + self._expected(positions)
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
-        """As ``Surrogate.ucb_and_gradient``."""
+        """See ``Surrogate.ucb_and_gradient``."""
         value, gradient = self.posterior.ucb_and_gradient(positions, beta)
         for trust, each in self._trusted:
             expected, slope = each.mean_and_gradient(positions)
@@ -124,12 +124,13 @@ class Transferred:
         return value, gradient
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Transferred:
-        """As ``Surrogate.condition``."""
+        """See ``Surrogate.condition``."""
         left = None if outputs is None else outputs - self._expected(positions)
         return replace(self, posterior=self.posterior.condition(positions, left, noise_ratios))
 
     def candidates(self, draw: tuple[int, int]) -> Array:
-        """Positions, (k, d), of the best results of the older studies; along axes that these do not have, drawn."""
+        """Return positions, (k, d), of the best results of the older studies, with random coordinates along axes not
+        shared."""
         d = len(self.posterior.kernel.lengthscales)
         count = sum(len(each.best) for _, each in self._trusted)
         found = uniforms(draw[0], STREAM + draw[1], count * d).reshape(count, d)
@@ -140,16 +141,16 @@ class Transferred:
         return found
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
+        """Return maxima near positions (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
         return lbfgs.maxima(lambda positions: self.ucb_and_gradient(positions, beta), starts, free, ITERATIONS)
 
     def of_step(self, step: int) -> Surrogate | Transferred:
-        """As decision ``step``, counted from 0, has it."""
+        """Return the view for a step, counted from 0."""
         return self if step else self.posterior
 
     @property
     def variance(self) -> float:
-        """Of g, in model output units."""
+        """The variance of g, in squared model output units."""
         return self.posterior.variance
 
     @property
@@ -157,19 +158,19 @@ class Transferred:
         return [(t, each) for t, each in zip(self.trust.tolist(), self.older, strict=True) if t]
 
     def _expected(self, positions: Array) -> Array:
-        """sum of t m, (k,)."""
+        """Return sum of t m, (k,)."""
         return sum((trust * each.mean(positions) for trust, each in self._trusted), np.zeros(len(positions)))
 
 
 def transferred(
     own: Surrogate, positions: Array, outputs: Array, older: Sequence[OlderMean]
 ) -> Surrogate | Transferred:
-    """A posterior given rows exactly, with older studies as far as they are to be trusted.
+    """Return a posterior given rows exactly, with the older studies that the results support.
 
     Args:
-        own: given the rows alone.
+        own: the posterior given the rows alone.
         positions, outputs: the rows, (n, d) and (n,).
-        older: the means of the older studies, J of them.
+        older: the means of J older studies.
     """
     means = np.array([each.mean(positions) for each in older]).T.reshape(len(outputs), len(older))
     trust, left = _trust(own, means, outputs)
@@ -180,7 +181,8 @@ def transferred(
 
 
 def _trust(own: Surrogate, means: Array, outputs: Array) -> tuple[Array, float]:
-    """t, (J,), from the older means at the rows, (n, J), and the outputs, (n,); and the share of variance it leaves."""
+    """Return t, (J,), from the older means at the rows, (n, J), and the outputs, (n,), and the share of variance it
+    leaves."""
     n, studies = means.shape
     if n <= 1:  # nothing to compare yet
         return np.full(studies, 1.0 / studies), 1.0

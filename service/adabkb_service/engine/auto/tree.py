@@ -1,11 +1,10 @@
 """The partition tree of the ``auto`` profile: cells are products of intervals and of runs of values.
 
-A cell's key is its path from the root "0": each component names the axis that was cut and the part, "0.3-1" is the
-second part of the root cut along its fourth axis. A real interval is halved; so are the values of an integer or an
-ordinal axis. A categorical axis falls into its choices, many into groups of them first (``choices``). A cell of one
-value is not cut along that axis any more, and along an axis that is inactive in all of it a cell has one value, at
-which the axis rests (``conditions``).
-Boxes are found by walking down, so the tree itself is a few numbers per cell.
+A cell's key is its path from the root "0". Each component names the axis of a cut and the part: "0.3-1" is the second
+part of the root cut along its fourth axis. Real intervals, integers and ordinal values are halved. A categorical axis
+is cut into its choices or, if there are many, into groups first (``choices``). A cell is not cut along an axis on which
+it has one value, as it has along axes that are inactive in the whole cell (``conditions``).
+Boxes are computed on the path from the root, so the tree itself stores only a few numbers per cell.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ Ints = NDArray[np.int32]
 LEAF = -1
 PRUNED = -2
 INFEASIBLE = -3
-"""Marks a cell of which it is proved that no point satisfies the constraints: pruned for good."""
-# Intervals are not cut below this width: a real parameter has about 1e-12 of its range as grid.
+"""Marks a cell that is proved to have no feasible point: pruned permanently."""
+# Intervals are not cut below this width: the grid of a real parameter is about 1e-12 of its range.
 NARROWEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A cell's extent: along a real axis an interval of the cube, along a discrete one indices [low, high)."""
+    """The extent of a cell: along a real axis an interval of the cube, along a discrete one indices [low, high)."""
 
     domain: Domain
     low: Array
@@ -42,19 +41,19 @@ class Box:
     """(d,) each."""
 
     def centroid(self) -> Array:
-        """The point, (d,), that stands for the cell: the middle, or the value nearest to it."""
+        """Return the point, (d,), that represents the cell: the middle, or the value nearest to it."""
         middle = np.array([self.middle(axis) for axis in range(len(self.low))])
         centroid: Array = self.domain.space.with_inactive_at_rest(middle[None])[0]
         return centroid
 
     def middle(self, axis: int) -> float:
-        """One coordinate of the centroid."""
+        """Return one coordinate of the centroid."""
         if self.domain.sizes[axis] is not None:
             return self.domain.exact_along(axis, self.domain.position(axis, self._middle(axis)))
         return self.domain.exact_along(axis, float(self.low[axis] + self.high[axis]) / 2.0)
 
     def width(self) -> Array:
-        """(d,) in the cube; 0 along axes of one value."""
+        """Return the width in the cube, (d,); 0 along axes with one value."""
         width = self.high - self.low
         for axis in self.domain.discrete:
             last = self.domain.position(axis, int(self.high[axis]) - 1)
@@ -62,7 +61,7 @@ class Box:
         return width
 
     def ends(self) -> tuple[Array, Array]:
-        """Lowest and highest positions, (d,) each."""
+        """Return the lowest and highest positions, (d,) each."""
         if not self.domain.discrete:
             return self.low, self.high
         low, high = self.low.copy(), self.high.copy()
@@ -72,25 +71,25 @@ class Box:
         return low, high
 
     def can_be_cut(self) -> Bools:
-        """(d,) whether the cell holds more than one value along an axis."""
+        """Return whether the cell has more than one value along each axis, (d,)."""
         smallest = np.where([size is None for size in self.domain.sizes], NARROWEST, 1.0)
         found: Bools = self.high - self.low > smallest
         return found
 
     def parts(self, axis: int) -> int:
-        """Into how many parts a cut along an axis divides the cell."""
+        """Return the number of parts of a cut along an axis."""
         if not self.domain.categorical[axis]:
             return 2
         return choices.parts(int(self.high[axis] - self.low[axis]))
 
     def part(self, axis: int, index: int) -> Box:
-        """One of the parts of a cut."""
+        """Return one of the parts of a cut."""
         part = Box(self.domain, self.low.copy(), self.high.copy())
         part.narrow(axis, index)
         return part
 
     def narrow(self, axis: int, index: int) -> None:
-        """Become one of the parts of a cut: for a walk down the tree, on a box of its own."""
+        """Reduce this box to one of the parts of a cut, in place."""
         low, high = self.low, self.high
         if self.domain.categorical[axis]:
             size = choices.together(int(high[axis] - low[axis]))
@@ -105,9 +104,10 @@ class Box:
                 self._rest(other)
 
     def undecided(self) -> int | None:
-        """The first axis to cut so that the whole cell has the same choices and the same active axes; None if it has.
+        """Return the first axis to cut so that choices and active axes are the same in the whole cell; None if they
+        are.
 
-        Parents come first. A cell of several choices is represented by one of them, which says little of the others.
+        Parents come first. In a cell with several choices, one represents them all, which says little about the others.
         """
         for needs in self.domain.activity.conditional.values():
             found = [(axis, allowed[int(self.low[axis]) : int(self.high[axis])]) for axis, allowed in needs]
@@ -119,7 +119,7 @@ class Box:
         return int(several[0]) if len(several) else None
 
     def part_of(self, axis: int, position: float) -> int:
-        """Which part of a cut holds a position along the axis."""
+        """Return the part of a cut that contains a position along the axis."""
         where = position if self.domain.sizes[axis] is None else self.domain.index(axis, position)
         if self.domain.categorical[axis]:
             return int(where - self.low[axis]) // choices.together(int(self.high[axis] - self.low[axis]))
@@ -131,28 +131,28 @@ class Box:
         return float(min(self._middle(axis) + 1, int(self.high[axis]) - 1))
 
     def _rest(self, axis: int) -> None:
-        """Become narrow along an axis that is inactive in the whole cell."""
+        """Reduce this box along an axis that is inactive in the whole cell."""
         at = float(self.domain.activity.rest[axis])
         is_real = self.domain.sizes[axis] is None
         self.low[axis] = at if is_real else self.domain.index(axis, at)
         self.high[axis] = self.low[axis] + (0.0 if is_real else 1.0)
 
     def _middle(self, axis: int) -> int:
-        """Index of the value nearest to the middle of a discrete axis's range."""
+        """Return the index of the value nearest to the middle of a discrete axis's range."""
         low, high = int(self.low[axis]), int(self.high[axis]) - 1
         middle = (self.domain.position(axis, low) + self.domain.position(axis, high)) / 2.0
         return min(max(self.domain.index(axis, middle), low), high)
 
 
 def whole(domain: Domain) -> Box:
-    """The root's box."""
+    """Return the root's box."""
     high = np.array([1.0 if size is None else float(size) for size in domain.sizes])
     return Box(domain, np.zeros(domain.dimension), high)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A division of a cell."""
+    """A cut of a cell."""
 
     cell: int
     axis: int
@@ -161,18 +161,18 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All cells in order of creation; the children of a cell lie next to each other."""
+    """All cells in order of creation; the children of a cell are adjacent."""
 
     axis: Ints
-    """(C,) axis along which the cell was cut; LEAF or PRUNED where it was not."""
+    """(C,) axis along which the cell was cut; LEAF or PRUNED without a cut."""
     first: Ints
-    """(C,) position of the first child."""
+    """(C,) index of the first child."""
     parent: Ints
-    """(C,) -1 for the root."""
+    """(C,) index of the parent; -1 for the root."""
     part: Ints
-    """(C,) which part of the parent's cut."""
+    """(C,) part of the parent's cut."""
     depth: Ints
-    """(C,)"""
+    """(C,) depth."""
 
     @property
     def size(self) -> int:
@@ -181,11 +181,11 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """How many cells are leaves: not cut and not pruned."""
+        """The number of leaves: cells that are neither cut nor pruned."""
         return int((self.axis == LEAF).sum())
 
     def find(self, box: Box, position: Array) -> tuple[int, Box]:
-        """The uncut cell that holds a position (d,), and its box; from the root's."""
+        """Return the leaf that contains a position (d,), and its box, given the root's box."""
         cell, box = 0, Box(box.domain, box.low.copy(), box.high.copy())
         while (axis := int(self.axis[cell])) >= 0:
             part = box.part_of(axis, position[axis])
@@ -194,7 +194,7 @@ class Tree:
         return cell, box
 
     def as_of(self, size: int) -> Tree:
-        """As it was when it had so many cells: later cuts are undone, marks stay as they are."""
+        """Return the tree when it had ``size`` cells: later cuts are undone, marks stay."""
         if size == self.size:
             return self
         axis, first, parent, part, depth = (
@@ -203,7 +203,8 @@ class Tree:
         return Tree(np.where(first < size, axis, LEAF).astype(np.int32), first, parent, part, depth)
 
     def cut(self, cuts: Sequence[Cut]) -> Tree:
-        """With uncut cells divided, one after the other; children are leaves and follow on in order of the cuts."""
+        """Return the tree with leaves cut, one after the other; their children are leaves, appended in order of the
+        cuts."""
         born = sum(cut.parts for cut in cuts)
         axis, first, parent, part, depth = (
             np.concatenate([old, np.full(born, LEAF, dtype=np.int32)])
@@ -219,20 +220,20 @@ class Tree:
         return Tree(axis, first, parent, part, depth)
 
     def mark(self, cells: Ints, mark: int) -> Tree:
-        """With these uncut cells marked LEAF, PRUNED or INFEASIBLE."""
+        """Return the tree with leaves marked LEAF, PRUNED or INFEASIBLE."""
         axis = self.axis.copy()
         axis[cells] = mark
         return replace(self, axis=axis)
 
     def cell(self, key: str) -> int:
-        """The cell with a path from the root."""
+        """Return the cell with this key."""
         cell = 0
         for name in key.split(".")[1:]:
             cell = int(self.first[cell]) + int(name.partition("-")[2])
         return cell
 
     def key(self, cell: int) -> str:
-        """A cell's path from the root."""
+        """Return the key of a cell."""
         names = []
         while cell:
             parent = int(self.parent[cell])
@@ -242,18 +243,18 @@ class Tree:
 
 
 def part_name(axis: int, part: int) -> str:
-    """A component of a key."""
+    """Return a component of a key."""
     return f"{axis}-{part}"
 
 
 def root() -> Tree:
-    """One leaf: the whole box."""
+    """Return the tree with a single leaf, the whole box."""
     zero, none = np.zeros(1, dtype=np.int32), np.full(1, LEAF, dtype=np.int32)
     return Tree(none, none, none, zero, zero)
 
 
 def box_of(domain: Domain, key: str) -> Box:
-    """The box of the cell with this key."""
+    """Return the box of the cell with this key."""
     box = whole(domain)
     for name in key.split(".")[1:]:
         axis, part = map(int, name.split("-"))
@@ -262,7 +263,8 @@ def box_of(domain: Domain, key: str) -> Box:
 
 
 def grown(cells: Mapping[str, str]) -> Tree:
-    """The tree with these cells, key -> "leaf" | "expanded" | "pruned", in order of creation; none: the root alone."""
+    """Return the tree with these cells, key -> "leaf" | "expanded" | "pruned", in order of creation; empty for a new
+    tree."""
     if not cells:
         return root()
     positions = {key: position for position, key in enumerate(cells)}

@@ -1,8 +1,9 @@
-"""Who chooses the point of a step: the search, a restart (``restarts``) or the quadratic model (``quadratic``).
+"""Which method chooses the point of a step: the search, a restart (``restarts``) or the quadratic model
+(``quadratic``).
 
-While the search has stalled, two of three steps are those of restarts. Of the others the model has every second one as
-long as it brings gains, and few otherwise: far from an optimum, under noise, or where the objective has kinks. Gains
-are counted in the order of results, which with several workers is about that of suggestions.
+While the search has stalled, two of three steps belong to restarts. Of the others, the quadratic model gets every
+second one as long as it brings gains, and few otherwise: far from an optimum, with noise, or at kinks of the objective.
+Gains are counted in the order of results, which with several workers is about the order of suggestions.
 """
 
 from __future__ import annotations
@@ -18,46 +19,47 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 RESTARTS_PERIOD = 3
-"""While the search has stalled, one of so many steps is not a restart's."""
+"""While the search has stalled, one in this many steps does not belong to a restart."""
 PERIOD, PERIOD_WITHOUT_GAIN = 2, 12
-"""One of so many steps is the model's."""
+"""One in this many steps belongs to the model, while it brings gains and otherwise."""
 IN_A_ROW = 3
-"""After a gain of the model the next step is its own, too; so many in a row at most."""
+"""After a gain, the model also gets the next step, up to this many in a row."""
 MEMORY, SHARE = 4, 1.0 / 3.0
-"""The model brings gains if this share of its last steps did, of which ``MEMORY`` more than its axes count."""
+"""The model brings gains if this share of its last steps did; the number of steps is that of its axes plus
+``MEMORY``."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
 MOST_AXES = 20
-"""Axes of a model, at most: it has about half of their square as coefficients."""
+"""The maximum number of axes of a model, which has about half their square as coefficients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What the steps so far say about who chooses the next point."""
+    """The state that determines which method chooses the next point."""
 
     gains: tuple[bool, ...] = ()
     """Whether each of the model's last steps brought a gain."""
     in_a_row: int = 0
-    """Last steps that were the model's, if the last one brought a gain; else 0."""
+    """The number of consecutive steps of the model, if the last one brought a gain; else 0."""
     others: int = PERIOD
-    """Steps since the model's last one."""
+    """The number of steps since the model's last one."""
     radius: float = 1.0
-    """Of the model's ball: doubled after a gain, halved otherwise."""
+    """The radius of the model's ball: doubled after a gain, halved otherwise."""
 
     def is_models(self, axes: int) -> bool:
-        """Whether the next step that is no restart's is the model's, which has so many axes."""
+        """Return whether the next step without a restart belongs to the model, given the number of its axes."""
         last = self.gains[-(axes + MEMORY) :]
         brings_gains = len(last) < axes + MEMORY or sum(last) >= SHARE * len(last)
         period = PERIOD if brings_gains else PERIOD_WITHOUT_GAIN
         return 0 < self.in_a_row < IN_A_ROW or self.others >= period - 1
 
     def after(self, axes: int, *, is_restarts: bool, gained: bool | None) -> Turns:
-        """After the next step.
+        """Return the state after the next step.
 
         Args:
-            axes: of the model.
-            is_restarts: whether it was a restart's.
-            gained: whether its result is the best so far; None if it has none yet.
+            axes: the number of axes of the model.
+            is_restarts: whether the step belonged to a restart.
+            gained: whether its result is the best so far; None without a result.
         """
         if is_restarts or not self.is_models(axes):
             return replace(self, in_a_row=0, others=self.others + 1)
@@ -69,18 +71,19 @@ class Turns:
 
 
 NEW = Turns()
-"""Those of a new study."""
+"""The state of a new study."""
 
 
 def is_restarts(restarted_at: int | None, step: int) -> bool:
-    """Whether a step is a restart's, given the number of results before it (None: the search has not stalled)."""
+    """Return whether a step belongs to a restart, given the number of results before it (None if the search has not
+    stalled)."""
     return restarted_at is not None and step % RESTARTS_PERIOD != 0
 
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
-    """The continuous axes among those that matter, (d,), without one share of each mixture. There is no model, and so
-    no axis, under constraints, conditions or noise, where some components of a mixture have to be absent, and none for
-    several objectives, bounded metrics or gains per cost."""
+    """Return the relevant continuous axes of the model, (d,), without one share of each mixture. There is no model, and
+    so no axis, with constraints, conditions or noise, if some components of a mixture must be absent, and with several
+    objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
@@ -91,10 +94,10 @@ def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> In
 
 
 def coefficients(axes: int) -> int:
-    """Of a quadratic function of so many axes."""
+    """Return the number of coefficients of a quadratic function of ``axes`` axes."""
     return (axes + 1) * (axes + 2) // 2
 
 
 def fewest_for_model(axes: int) -> int:
-    """Results that a model of so many axes needs."""
+    """Return the minimum number of results for a model of ``axes`` axes."""
     return coefficients(axes) + 1

@@ -1,10 +1,9 @@
-"""The outputs the model works with: robustly standardised, then warped to look normal (Yeo and Johnson 2000).
+"""Model outputs: results that are robustly standardized, then warped to look normal (Yeo and Johnson 2000).
 
-Costs u = (y - median) / (IQR / 1.349) go through the Yeo-Johnson transform with the lambda that maximises its
-profile likelihood, and are standardised again. For lambda < 0 large costs are bounded: one of 1e6 among values near 1
-changes little. The transform rises strictly, so the best stays the best. Results y have the engine's sign (larger is
-better), model outputs z too. Reports work with ``of_worse``, which leaves the results better than the median as they
-are.
+Costs u = (y - median) / (IQR / 1.349) are transformed by Yeo-Johnson with the lambda that maximizes its profile
+likelihood, and standardized again. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has
+little effect. The transform is increasing, so the best result stays the best. Results y have the engine's sign (larger
+is better), and so have model outputs z. Reports use ``of_worse``, which is linear for results better than the median.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 POWERS = np.linspace(-4.0, 4.0, 33)
-# Of a model with an additive part: what is a sum in the units of the results is none in others.
+# With an additive part, no warp: a sum in the units of the results is not a sum in other units.
 LINEAR = np.array([1.0])
 # Ranges below this share of the quartiles are rounding: such outputs count as constant.
 CONSTANT = 1e-12
-# Standardised costs beyond this grow like their logarithm, so that a single one cannot take up the whole scale.
+# Standardized costs beyond this grow like their logarithm, so that a single one cannot dominate the scale.
 LARGEST = 1e9
-# How far beyond the worst result predictions go, as a share of the way to where the warp's range ends.
+# How far predictions may exceed the worst result, as a share of the distance to the end of the warp's range.
 BEYOND = 0.9
 HIGHEST = float(np.finfo(float).max)
 
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """A rising map from results to model outputs."""
+    """An increasing map from results to model outputs."""
 
     middle: float = 0.0
     spread: float = 1.0
@@ -40,29 +39,29 @@ class Warp:
     offset: float = 0.0
     scale: float = 1.0
     power_of_gains: float | None = None
-    """Of results better than the median; None for Yeo and Johnson's 2 - lambda."""
+    """The power for results better than the median; None for Yeo and Johnson's 2 - lambda."""
 
     def forward(self, values: Array) -> Array:
-        """Results -> model outputs."""
+        """Return the model outputs of results."""
         z: Array = -(_transform(self._costs(values), self.power, self._gains) - self.offset) / self.scale
         return z
 
     def robust(self, values: Array) -> Array:
-        """Results in standard deviations from the median, by the quartiles of those that the warp was made for."""
+        """Return results in robust standard deviations from the median of the results to which the warp was fitted."""
         return -self._costs(values)
 
     def slope(self, values: Array) -> Array:
-        """dz / dy at results y."""
+        """Return dz / dy at results y."""
         slope: Array = np.exp(self._log_stretch(values)) / (self.spread * self.scale)
         return slope
 
     def log_slope(self, values: Array) -> Array:
-        """log dz / dy at results y, also where dz / dy is too small or too large for floating point."""
+        """Return log dz / dy at results y, also where dz / dy exceeds floating point."""
         log_slope: Array = self._log_stretch(values) - math.log(self.spread) - math.log(self.scale)
         return log_slope
 
     def inverse(self, outputs: Array) -> Array:
-        """Model outputs -> results; -inf or inf beyond the range of the transform."""
+        """Return the results of model outputs; -inf or inf beyond the range of the transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
         with np.errstate(over="ignore"):
             beyond = np.sign(u) * LARGEST * np.exp(np.maximum(np.abs(u) - LARGEST, 0.0))
@@ -70,14 +69,14 @@ class Warp:
         return y
 
     def range(self) -> tuple[float, float]:
-        """Where the model outputs end: -inf and inf, or the limit of what the largest costs or gains can reach."""
+        """Return the range of model outputs: -inf and inf, or the limits for infinite costs or gains."""
         largest = -1.0 / self.power if self.power < 0.0 else np.inf
         smallest = 1.0 / self._gains if self._gains < 0.0 else -np.inf
         return (self.offset - largest) / self.scale, (self.offset - smallest) / self.scale
 
     def reach(self, worst: float, best: float) -> tuple[float, float]:
-        """The least and the largest model output that is taken for a value, given the worst and the best result: the
-        range may end little beyond them."""
+        """Return the smallest and the largest model output that is converted to a value, given the worst and the best
+        result. The range may end just beyond them."""
         low, high = self.range()
         least, most = self.forward(np.array([worst, best])).tolist()
         return least - BEYOND * (least - low), most + BEYOND * (high - most)
@@ -93,7 +92,7 @@ class Warp:
         return stretch
 
     def _costs(self, values: Array) -> Array:
-        # Halved first: the difference of two results may exceed the largest float.
+        # Halved first, since the difference of two results may overflow.
         with np.errstate(over="ignore"):
             u = np.clip((-values / 2.0 - self.middle / 2.0) / self.spread * 2.0, -HIGHEST, HIGHEST)
         size = np.maximum(np.abs(u), LARGEST)
@@ -102,8 +101,8 @@ class Warp:
 
 
 def fit(values: Array, powers: Array = POWERS) -> Warp:
-    """The warp of these results, (n,), with one of these powers; without any, none. Equal results count as one: where
-    the objective has steps, the search stays on one for a while, and that says nothing about the others."""
+    """Return the best warp of these results, (n,), with one of these powers; without results, the identity. Equal
+    results count once, since a search that stays on a step of the objective would otherwise dominate."""
     if not len(values):
         return Warp()
     values = np.unique(values)
@@ -122,7 +121,8 @@ def fit(values: Array, powers: Array = POWERS) -> Warp:
 
 
 def of_worse(values: Array, power: float) -> Warp:
-    """The warp of these results, (n,), with this power for those worse than the median; it is linear on the others."""
+    """Return the warp of these results, (n,), with this power for those worse than the median and linear for the
+    others."""
     values = np.unique(values)
     raw = _standardised(values)
     transformed = _transform(raw._costs(values), power, 1.0)
@@ -133,8 +133,8 @@ def of_worse(values: Array, power: float) -> Warp:
 
 
 def _standardised(values: Array) -> Warp:
-    """The linear warp by the median and the quartiles of distinct results, (n,) and rising; n is at least 1."""
-    quarters = -values / 4.0  # of the costs: no difference of two can overflow
+    """Return the linear warp by the median and the quartiles of distinct results, (n,), in increasing order; n >= 1."""
+    quarters = -values / 4.0  # of the costs: no difference of two overflows
     low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
     spread = (high - low) / 1.349
     rounding = CONSTANT * float(np.abs([low, middle, high]).max())
@@ -145,7 +145,7 @@ def _standardised(values: Array) -> Warp:
 
 
 def _transform(u: Array, power: float | Array, gains: float | Array) -> Array:
-    """Yeo and Johnson's, with one power for costs u >= 0 and one for gains."""
+    """Return the Yeo-Johnson transform, with separate powers for costs u >= 0 and for gains."""
     size = np.log1p(np.abs(u))
     exponent = np.where(u >= 0, power, gains)
     with np.errstate(invalid="ignore"):

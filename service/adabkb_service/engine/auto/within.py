@@ -1,4 +1,4 @@
-"""The best point of a slice of the space, such as that of a context, by the model."""
+"""The best point of a slice of the space, such as a context, according to the model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Array = NDArray[np.float64]
 
 
 def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
-    """The point of best mean by the averaged posterior, among the best results moved into the slice and where the
-    search's posterior mean is largest there; None before the first result. It need not have been evaluated.
+    """Return the point with the best mean of the averaged posterior, among the best results moved into the slice and
+    the maxima of the search's posterior mean there; None before the first result. The point may be unevaluated.
 
-    Where metrics have bounds, only a point that keeps them with the probability ``feasible`` comes into question, or
-    else the likeliest one.
+    If metrics have bounds, only points that satisfy them with the probability ``feasible`` are considered, or else the
+    likeliest one.
     """
     if not state.record.size:
         return None
@@ -40,7 +40,7 @@ def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) ->
 
 
 def _candidates(state: State, within: Slice) -> Array:
-    """(k, d) points of the slice."""
+    """Return points of the slice, (k, d)."""
     problem, record = state.problem, state.record
     best = np.argsort(-record.values, kind="stable")[:CONTENDERS]
     moved = [within.exact(position) for position in within.put(record.positions[best])]

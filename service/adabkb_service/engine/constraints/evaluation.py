@@ -59,7 +59,7 @@ def number(node: ast.expr, arithmetic: Arithmetic) -> Callable[[Values], Any]:
     """A function of the parameters' values that evaluates one side of a comparison.
 
     Args:
-        node: of a tree from ``parse``.
+        node: a node of a tree from ``parse``.
         arithmetic: semantics of the values.
     """
     match node:

@@ -1,7 +1,6 @@
 """The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a subset of Python's expressions.
 
-Python's parser reads the text, and every node of its tree that is not allowed here is refused. The text is never
-executed.
+Python's parser reads the text, and every node outside this subset is refused. The text is never executed.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from adabkb_service.engine.constraints.hints import CONSTANTS, instead
 from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
-"""Most characters of a constraint."""
+"""The maximum length of a constraint, in characters."""
 DEEPEST = 100
-"""Most nesting levels of a constraint; a sum of n terms has n."""
+"""The maximum nesting depth of a constraint; a sum of n terms has n levels."""
 LARGEST = 1e100
-"""Largest magnitude of a number in a constraint."""
+"""The largest magnitude of a number in a constraint."""
 
 OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -48,7 +47,7 @@ class ConstraintError(ValueError):
 
 @lru_cache(256)
 def parse(text: str) -> Expression:
-    """The tree of a constraint, given as text without surrounding spaces.
+    """Return the tree of a constraint, given as text without surrounding spaces.
 
     Raises:
         ConstraintError: the text does not match the grammar.
@@ -70,7 +69,7 @@ def parse(text: str) -> Expression:
 
 
 def names(side: ast.expr) -> dict[str, int]:
-    """Name of each parameter in one side of a comparison -> offset of its first occurrence in the text."""
+    """Return the name of each parameter in one side of a comparison -> offset of its first occurrence in the text."""
     found: dict[str, int] = {}
     functions = {id(node.func) for node in ast.walk(side) if isinstance(node, ast.Call)}
     for node in ast.walk(side):
@@ -81,7 +80,7 @@ def names(side: ast.expr) -> dict[str, int]:
 
 
 def _name(node: ast.AST) -> str | None:
-    """The parameter that a node names: an identifier, or any name in quotes. None for other nodes."""
+    """Return the parameter that a node names, by identifier or by name in quotes; None for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return name
@@ -101,7 +100,7 @@ class _Reader:
         self._text = text
 
     def expression(self, node: ast.expr, levels: int, *, opposite: bool = False) -> Expression:
-        """The expression of a node, or its negation."""
+        """Return the expression of a node, or its negation."""
         self._bound(node, levels)
         match node:
             case ast.BoolOp(op=op, values=parts):
@@ -153,7 +152,7 @@ class _Reader:
         if name is None:
             if is_list:
                 raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
-            sentence = f"{symbol} needs a parameter beside it; for computed numbers {COMPUTED}"
+            sentence = f"{symbol} needs a parameter on one side; for computed numbers {COMPUTED}"
             raise self._error(right, sentence)
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
@@ -163,7 +162,7 @@ class _Reader:
         return Membership(name, left.col_offset, values, tuple(each.col_offset for each in given), excluded)
 
     def _value(self, node: ast.expr, name: str) -> Value:
-        """A choice, which may be a list, or a number."""
+        """Return a choice, which may be a list, or a number."""
         if isinstance(node, ast.List | ast.Tuple):
             return [self._scalar(each, name) for each in node.elts]
         return self._scalar(node, name)
@@ -241,5 +240,5 @@ class _Reader:
 
 
 def column_of(text: str, offset: int) -> int:
-    """The column, from 1, of a byte offset."""
+    """Return the column, from 1, of a byte offset."""
     return len(text.encode()[:offset].decode(errors="ignore")) + 1

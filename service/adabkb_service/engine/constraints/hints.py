@@ -25,7 +25,7 @@ CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
 
 
 def instead(text: str) -> tuple[int, str] | None:
-    """Place and message of the first foreign symbol in a text; None without one."""
+    """Return the position of the first foreign symbol in a text, and a message; None without one."""
     found = sorted(_found(_without_quoted(text)))
     return found[0] if found else None
 

@@ -1,1 +1,1 @@
-"""The inner loops in C, the compiled library that has them, and its types."""
+"""The inner loops in C: the compiled library and its types."""

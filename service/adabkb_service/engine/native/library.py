@@ -1,8 +1,8 @@
 """The compiled library of the inner loops, which is built with the package from the C files in this folder.
 
-There is one form for every processor of a kind and, on x86-64, one with AVX2 instructions, which processors since 2013
-have: about twice as fast, with the same bits, as no form fuses or reorders operations. Products and factorizations are
-those of SciPy's BLAS and LAPACK, called by address.
+Each platform has one version and, on x86-64, a second one with AVX2 instructions, which processors since 2013 have. It
+is about twice as fast and gives the same bits, because neither fuses or reorders operations. Products and
+factorizations use SciPy's BLAS and LAPACK, called by address.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAPACK = ("dpotrf", "dpotrs", "dpotri")
 
 
 def opened(path: Path) -> ctypes.CDLL:
-    """The library at a path, with the addresses of BLAS and LAPACK."""
+    """Return the library at a path, linked with BLAS and LAPACK."""
     library = ctypes.CDLL(str(path))
     found = [_address_in(cython_blas, name) for name in _BLAS] + [_address_in(cython_lapack, name) for name in _LAPACK]
     library.use_routines((ctypes.c_void_p * len(found))(*found))
@@ -37,7 +37,7 @@ def opened(path: Path) -> ctypes.CDLL:
 
 
 def _address_in(module: Any, name: str) -> int:
-    """Of a routine that a Cython module of SciPy exports (its documentation: "Low-level BLAS functions")."""
+    """Return the address of a routine that a Cython module of SciPy exports (see its "Low-level BLAS functions")."""
     capsule = module.__pyx_capi__[name]
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -60,10 +60,10 @@ _LIBRARY = _for_this_processor()
 
 
 def routine(name: str, *arguments: Any, library: ctypes.CDLL = _LIBRARY) -> Callable[..., None]:
-    """A function of the library, whose last arguments are what it writes to. It lets other threads run.
+    """Return a function of the library, whose last arguments are its outputs. It releases the interpreter lock.
 
     Raises, when called:
-        MemoryError: the system has no more memory.
+        MemoryError: no memory is left.
     """
     found: Any = library[f"adabkb_{name}"]
     found.argtypes, found.restype = arguments, _raise_if_failed
@@ -80,7 +80,7 @@ def reals(array: NDArray[np.float64]) -> int:
     """The address of a contiguous array of float64.
 
     Raises:
-        TypeError: it is another kind of array.
+        TypeError: the array is of another kind.
     """
     return _address(array, np.float64)
 

@@ -1,6 +1,6 @@
-"""What the C functions take as one argument: the structures of ``kernel.h``, ``posterior.h`` and ``likelihood.c``.
+"""Structures passed to the C functions: those of ``kernel.h``, ``posterior.h`` and ``likelihood.c``.
 
-A structure holds addresses, and keeps the arrays at them alive.
+A structure holds the addresses of arrays, and keeps these arrays alive.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Priors(Structure):
 
 
 class Minimization(Structure):
-    """When the search for hyperparameters of ``auto.likelihood`` ends."""
+    """Stopping criteria of the search for hyperparameters of ``auto.likelihood``."""
 
     _fields_: ClassVar[Fields] = [
         ("evaluations", COUNT),
@@ -156,7 +156,7 @@ class Minimization(Structure):
 
 
 class Ascent(Structure):
-    """How an ascent of ``auto.search`` begins and ends."""
+    """Step sizes and stopping criteria of an ascent of ``auto.search``."""
 
     _fields_: ClassVar[Fields] = [
         ("evaluations", COUNT),

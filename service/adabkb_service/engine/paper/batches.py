@@ -1,7 +1,7 @@
 """Batches as in BBKB (Calandriello et al. 2020): the results between two draws of the dictionary.
 
 The dictionary is kept, and each result is a rank-one update, until some variance may have changed by more than a factor
-C since the dictionary was drawn. With s2_fb the variance at that time, divided by lambda, and x_s the points observed
+C since the dictionary was drawn. With the variance s2_fb at that time, divided by lambda, and the points x_s observed
 since then, the factor is at most (BBKB, equation 5)
 
     1 + sum_s s2_fb(x_s) .

@@ -41,7 +41,7 @@ __all__ = ["MAX_EXPANSIONS", "Config", "State", "Suggestion", "Update", "ada_bkb
 Array = NDArray[np.float64]
 
 MAX_EXPANSIONS = 100
-"""Most cells that one suggestion expands."""
+"""The maximum number of cells that one suggestion expands."""
 
 
 def suggestions(
@@ -53,7 +53,7 @@ def suggestions(
     """An endless iterator of points to evaluate. Each is pending when the next one is decided on.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         pending: (k, d) cube positions of points issued without a result yet.
         failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
     """
@@ -72,7 +72,7 @@ def _refine(state: State, fantasized: SketchedGP, pending_points: list[int]) -> 
     """Lines 4-6 and 11, until a point must be evaluated.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         fantasized: posterior as if the pending points had been observed.
         pending_points: ids of the pending points.
 
@@ -105,7 +105,7 @@ def observe(
     """Fold a result: update the posterior, the dictionary, beta and l*, and prune.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         point: (d,) cube position of the evaluated point, which need not have been suggested.
         value: the result; larger is better.
         error: its standard error, which this profile ignores.

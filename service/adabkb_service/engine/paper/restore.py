@@ -43,7 +43,7 @@ def restore(
     """The state of a study, restored from stored data. See ``Policy.restore``.
 
     Args:
-        space, config, seed: of the study.
+        space, config, seed: those of the study.
         record: the results that count, in log order.
         cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty before the
             first suggestion.

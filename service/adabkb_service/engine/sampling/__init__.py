@@ -1,1 +1,1 @@
-"""Sampling without a model: random and quasi-random points, to compare the other systems with."""
+"""Sampling without a model: random and quasi-random points, as a baseline for the other algorithms."""

@@ -10,9 +10,9 @@ Design = Literal["random", "sobol"]
 
 @dataclass(frozen=True)
 class Config:
-    """Which points come."""
+    """Constants of sampling without a model."""
 
     design: Design
     """``random``: uniform and independent; ``sobol``: Sobol' points under a random digital shift."""
     repeats: bool = False
-    """Whether points of a finite space may come again, as results are declared to be noisy."""
+    """Whether points of a finite space may be repeated, because results are declared to be noisy."""

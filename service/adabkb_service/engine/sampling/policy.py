@@ -1,10 +1,10 @@
-"""Sampling without a model: the points of a study are a function of its seed, and results have no part in them.
+"""Sampling without a model: the points of a study depend on its seed, and not on results.
 
-Suggestion n of a study, counted from 0 by the results and the points that are issued, is the first of the points n,
-n + 1, ... of the sequence that keeps the constraints and did not come before. So a study that is replayed has the same
-points, and workers that ask at the same time get points in a row.
+Suggestion n of a study, counted from 0 over results and issued points, is the first of the points n, n + 1, ... of the
+sequence that satisfies the constraints and is new. So a replayed study has the same points, and workers that ask at the
+same time get consecutive points.
 
-Nothing is predicted: the mean and the standard deviation are those of all results, everywhere.
+Predictions are the mean and the standard deviation of all results, everywhere.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 TRIED = 2048
-"""Points of the sequence that are looked at for one that is free."""
+"""The number of points of the sequence that are tried to find a free one."""
 LISTED = 100_000
-"""Finite spaces up to this size are looked at as a whole then."""
+"""Finite spaces up to this size are then searched exhaustively."""
 
 
 @dataclass(frozen=True)
 class State:
-    """All that a study consists of."""
+    """The state of a study."""
 
     space: Space
     config: Config
@@ -52,7 +52,7 @@ class State:
         values = self.record.values
         if not len(values):
             return 0.0, 1.0
-        size = float(np.abs(values).max()) or 1.0  # no sum of squares can overflow
+        size = float(np.abs(values).max()) or 1.0  # scaled, so that no sum of squares overflows
         return float(np.mean(values / size)) * size, float(np.std(values / size)) * size
 
 
@@ -60,7 +60,7 @@ class Sampling(Policy[Config, State]):
     """Random or quasi-random points."""
 
     def start(self, space: Space, config: Config, seed: int) -> State:
-        """As ``Policy.start``."""
+        """See ``Policy.start``."""
         return State(space, config, seed, results.empty(space.dimension))
 
     def restore(
@@ -73,19 +73,19 @@ class Sampling(Policy[Config, State]):
         dictionary: Sequence[int],  # noqa: ARG002
         learned: Mapping[str, object] | None = None,  # noqa: ARG002
     ) -> State:
-        """As ``Policy.restore``."""
+        """See ``Policy.restore``."""
         return State(space, config, seed, record)
 
     def suggestions(
         self, state: State, pending: Array, failed: Array | None = None, moved: Array | None = None
     ) -> Iterator[Suggestion[State]]:
-        """As ``Policy.suggestions``."""
+        """See ``Policy.suggestions``."""
         return self.suggestions_within(state, Slice(state.space, {}), pending, failed, moved)
 
     def suggestions_within(
         self, state: State, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
     ) -> Iterator[Suggestion[State]]:
-        """As ``Policy.suggestions_within``."""
+        """See ``Policy.suggestions_within``."""
         out = np.concatenate([each for each in (pending, failed, moved) if each is not None])
         while not self.exhausted(state, out, within):
             point = _next(state, within, out)
@@ -100,19 +100,19 @@ class Sampling(Policy[Config, State]):
         error: float = 0.0,
         metrics: Sequence[Measured] = (),  # noqa: ARG002
     ) -> Update[State]:
-        """As ``Policy.observe``."""
+        """See ``Policy.observe``."""
         return Update(replace(state, record=state.record.add(point, value, error)), {})
 
     def rebuild(self, state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG002
-        """As ``Policy.rebuild``."""
+        """See ``Policy.rebuild``."""
         return Update(replace(state, record=record), {})
 
     def edited(self, state: State, space: Space, config: Config, record: Record) -> Update[State]:
-        """As ``Policy.edited``."""
+        """See ``Policy.edited``."""
         return Update(replace(state, space=space, config=config, record=record), dict(NEW_TREE))
 
     def dictionary(self, state: State) -> tuple[int, ...]:  # noqa: ARG002
-        """No ordinals: there is no model."""
+        """Return no ordinals, since there is no model."""
         return ()
 
     def exhausted(
@@ -122,7 +122,7 @@ class Sampling(Policy[Config, State]):
         within: Slice | None = None,
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
-        """As ``Policy.exhausted``: whether all points of a finite space came."""
+        """See ``Policy.exhausted``: whether all points of a finite space were issued or evaluated."""
         within = within or Slice(state.space, {})
         if not within.size:  # all rows of a catalogue are withdrawn
             return True
@@ -132,7 +132,7 @@ class Sampling(Policy[Config, State]):
         return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
 
     def report(self, state: State) -> Report:
-        """As ``Policy.report``: there is no gap."""
+        """See ``Policy.report``; there is no gap."""
         center, spread = state.center_and_spread
         return Report(
             gap=None,
@@ -151,13 +151,13 @@ class Sampling(Policy[Config, State]):
         )
 
     def predict(self, state: State, points: Array) -> Prediction:
-        """The mean of all results and their standard deviation, at any point."""
+        """Return the mean and the standard deviation of all results, for any point."""
         center, spread = state.center_and_spread
         mean, std = np.full(len(points), center), np.full(len(points), spread)
         return Prediction.normal(mean, std)
 
     def recommend(self, state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
-        """The evaluated point whose results are best on average; None before the first result."""
+        """Return the evaluated point with the best mean result; None before the first result."""
         record = state.record
         if not record.size:
             return None
@@ -168,14 +168,14 @@ class Sampling(Policy[Config, State]):
         return Recommendation(record.positions[record.first_rows()[best]], float(means[best]), spread)
 
     def recommend_within(self, state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
-        """The best evaluated point of the slice; where there is none, the best one of all, moved into it."""
+        """Return the best evaluated point of the slice or, without one, the best point of all, moved into the slice."""
         rows = np.flatnonzero(within.holds(state.record.positions))
         record = state.record
         found = self.recommend(replace(state, record=_rows(record, rows) if len(rows) else record))
         return found if found is None or len(rows) else replace(found, point=within.exact(found.point))
 
     def cell_box(self, state: State, key: str) -> CellBox:  # noqa: ARG002
-        """The whole box: there is no tree."""
+        """Return the whole box, since there is no tree."""
         d = state.space.dimension
         return CellBox(np.zeros(d), np.ones(d), np.full(d, 0.5))
 
@@ -185,7 +185,7 @@ def _rows(record: Record, rows: NDArray[np.int64]) -> Record:
 
 
 def _next(state: State, within: Slice, out: Array) -> Array:
-    """The next point, (d,), given those that are issued, (k, d)."""
+    """Return the next point, (d,), given the issued points, (k, d)."""
     known = () if state.config.repeats else [*state.record.positions, *out]
     taken = {point.tobytes() for point in known}
     first, point = state.record.size + len(out), None
@@ -204,7 +204,7 @@ def _next(state: State, within: Slice, out: Array) -> Array:
 
 
 def _point(state: State, within: Slice, number: int) -> Array | None:
-    """Point ``number`` of the sequence, (d,); None if it is not feasible."""
+    """Return point ``number`` of the sequence, (d,); None if it is not feasible."""
     if state.config.design == "random":
         return within.drawn(state.seed, number)
     draws = shifted_sobol(state.seed, number, state.space.dimension)

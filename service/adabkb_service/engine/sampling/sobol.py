@@ -1,7 +1,7 @@
 """Sobol' points (with the direction numbers of Joe and Kuo 2008) under a random digital shift.
 
-Point n of a study is Sobol' point n, with the 32 bits of each coordinate flipped as the seed says. The shift keeps the
-points a digital net. Unlike a scrambling it is the same whatever version of scipy draws the points.
+Point n of a study is Sobol' point n, with the 32 bits of each coordinate flipped according to the seed. The shift
+preserves the digital net. Unlike scrambling, it does not depend on the version of scipy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 BITS = 32
 BLOCK = 256
-"""Points that are made at a time."""
+"""The number of points computed at a time."""
 SHIFT = -2
 """The step at which the shift is drawn (see ``randomness``)."""
 

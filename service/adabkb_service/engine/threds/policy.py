@@ -7,9 +7,9 @@ are rejected once all their upper bounds are below tau by a margin. The accepted
 epoch, and tau rises towards the largest possible value of the optimum. If no child was accepted, tau is lowered and the
 same cells are tested again.
 
-Two things differ from the authors' code: the next point is chosen after a child was accepted, among the remaining
-children, and not before; and bounds below 0 are not replaced. A result outside the tested cell is recorded but has no
-part in the test.
+The implementation differs from the authors' code in two ways. The next point is chosen after a child was accepted,
+among the remaining children, and not before. Bounds below 0 are not replaced. A result outside the tested cell is
+recorded but does not affect the test.
 
 Changed cells are reported with the next suggestion and not with the result that changes them, because a result may be
 corrected before the next suggestion. So the reported cells are a function of the suggestions. When the tree has reached
@@ -87,13 +87,13 @@ def suggestions(
     failed: Array | None = None,
     replaced: Array | None = None,  # noqa: ARG001
 ) -> Iterator[Suggestion[State]]:
-    """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on. When the
-    tree has reached its last level, the best evaluated point is repeated.
+    """Yield points to evaluate, without end. Each is pending when the next one is chosen. When the tree has reached its
+    last level, the best evaluated point is repeated.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         pending: (k, d) cube positions of points that were issued and have no result yet.
-        failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
+        failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
     """
     cells = _changes(state)
     state = replace(state, reported={**state.reported, **cells})
@@ -115,7 +115,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0, metric
     """Fold a result. It may end the test, and with it the epoch.
 
     Args:
-        state: of the study.
+        state: the state of the study.
         point: (d,) cube position of the evaluated point, which need not have been suggested.
         value: the result; larger is better.
         error: its standard error, which is not used.
@@ -154,8 +154,8 @@ def exhausted(
     within: Slice | None = None,  # noqa: ARG001
     failed: Array | None = None,
 ) -> bool:
-    """Whether all points that are left to the test have failed (cube positions (f, d)), so that no result can decide
-    it."""
+    """Return whether all points that are left to the test have failed (cube positions (f, d)), so that it can never
+    end."""
     if state.test is None or failed is None or not len(failed):
         return False
     study = state.test.study

@@ -1,4 +1,4 @@
-"""Ada-BKB as a package of OptunaHub."""
+"""Ada-BKB as an OptunaHub package."""
 
 from adabkb_integrations.optuna import AdaBKBSampler
 

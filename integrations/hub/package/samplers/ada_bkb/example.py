@@ -1,4 +1,4 @@
-"""Minimise a function of a real, an integer and a choice."""
+"""Minimize a function of a real, an integer and a categorical parameter."""
 
 from __future__ import annotations
 
