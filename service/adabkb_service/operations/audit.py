@@ -19,7 +19,10 @@ DAYS = 400
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:
-    """Write down an act, in the transaction that performs it."""
+    """Write down an act, in the transaction that performs it. Of somebody who has logged in as a person, the entry has
+    the subject and the shown name and address as they are now."""
+    if (person := caller.person) is not None:
+        detail = {**detail, "person": {"subject": person.subject, "name": person.name, "email": person.email}}
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])
 
 

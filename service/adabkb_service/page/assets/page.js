@@ -52,6 +52,7 @@ const ACTIONS = {
   unhook: { says: () => "The webhook is deleted.", goto: stay },
   unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
+  sessions: { says: () => "The sessions are ended.", goto: stay },
   retry: { says: () => "The trial will be issued again.", goto: stay },
 };
 
@@ -143,8 +144,9 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if ("logout" in button.dataset) {
-    await call("POST", `${root}/logout`);
-    location.assign(`${root}/login`);
+    const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
+    const { goto } = await call("POST", `${root}${where}`);
+    location.assign(goto);
   }
   if ("closes" in button.dataset) button.closest("dialog").close();
   if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
