@@ -5,6 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
+import "./session.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
 import { span, tellTimes } from "./words.js";
 
@@ -169,6 +170,7 @@ function freshen(element) {
 }
 
 document.addEventListener("htmx:afterSettle", () => freshen(document.body));
+document.addEventListener("htmx:responseError", ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")));
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
