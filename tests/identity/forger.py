@@ -45,6 +45,10 @@ class Forger:
     asked: list[dict[str, str]] = field(default_factory=list)
     """Forms that the token endpoint got."""
 
+    def change(self, **answers: Any) -> None:
+        """Answer otherwise from now on."""
+        vars(self).update(answers)
+
     def answer(self, path: str) -> Mapping[str, Any]:
         """The document of a path."""
         if path == "/.well-known/openid-configuration":

@@ -80,8 +80,7 @@ TOKENS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", TOKENS)
 def test_an_id_token_that_is_not_of_this_login_logs_nobody_in(target: Target, kind: str) -> None:
-    for name, value in TOKENS[kind].items():
-        setattr(target.forger, name, value)
+    target.forger.change(**TOKENS[kind])
     with visitor(target.address) as browser:
         refused = returned(browser, target.forger)
         assert refused.status_code == 400
@@ -197,8 +196,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", METADATA)
 def test_a_provider_whose_metadata_are_not_usable_is_a_page_and_no_login(target: Target, kind: str) -> None:
-    for name, value in METADATA[kind].items():
-        setattr(target.forger, name, value)
+    target.forger.change(**METADATA[kind])
     with visitor(target.address) as browser:
         told = browser.get("/login/oidc")
         assert (told.status_code, "oidc_issuer" in text_of(told)) == (503, True)

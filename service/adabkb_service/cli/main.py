@@ -135,7 +135,7 @@ SUMMARIES = {
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
-    "session": "List people who log in by OpenID Connect, and end their sessions.",
+    "session": "List people who have logged in, and end their sessions.",
 }
 """One-line descriptions of the commands and groups of the first level."""
 
@@ -290,7 +290,6 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Run, use and administer an optimization server.
-
-    These options may also follow the command.
+    """Run, use and administer an optimization server. These options may also
+    follow the command.
     """

@@ -40,9 +40,9 @@ def doctor(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that the rows of a database agree with its logs, and the identity provider of the settings.
+    """Check that the rows of a database agree with its logs.
 
-    The exit code is 1 if there are problems.
+    If the settings name an identity provider, its metadata are checked, too. The exit code is 1 if there are problems.
     """
     chosen = settings(database=database)
     with opened(chosen.database, existing=True) as found:

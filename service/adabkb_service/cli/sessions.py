@@ -16,7 +16,7 @@ from adabkb_service.operations.service import Service
 
 
 def list_sessions(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
-    """List the people who have logged in by OpenID Connect, with the number of their sessions."""
+    """List people who have logged in by OpenID Connect, with their scopes."""
     with service_on(database) as service:
         found = list(_all(service))
     rows = [
