@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -133,6 +134,24 @@ def test_an_administrator_ends_the_sessions_of_somebody(house: House) -> None:
         assert ben.delete("/v1/people/ann/sessions").status_code == 204
         assert ann.get("/v1/studies").status_code == 401
         assert ben.get("/v1/studies").status_code == 200
+
+
+def test_a_person_who_logs_in_twice_at_the_same_time_is_one_person(migrated_url: str) -> None:
+    """For the first time, in several browsers."""
+    port = free_port()
+    provider = Certified([f"http://127.0.0.1:{port}"])
+    with provider.running(), server_at(port, migrated_url, provider.issuer) as address, ExitStack() as stack:
+        browsers = [stack.enter_context(visitor(address)) for _ in range(6)]
+        answers = [at_provider(browser, begin(browser), "1002") for browser in browsers]
+        with ThreadPoolExecutor(len(browsers)) as threads:
+            done = list(threads.map(lambda pair: pair[0].get(pair[1]).status_code, zip(browsers, answers, strict=True)))
+        assert done == [303] * len(browsers)
+        (person,) = browsers[0].get("/v1/people").json()["items"]
+        assert (person["user"], person["sessions"]) == ("ben", len(browsers))
+        with ThreadPoolExecutor(len(browsers)) as threads:
+            left = list(threads.map(lambda browser: browser.post("/logout/everywhere").status_code, browsers))
+        assert set(left) <= {200, 401}
+        assert {browser.get("/v1/studies").status_code for browser in browsers} == {401}
 
 
 def test_the_audit_log_names_the_person(house: House) -> None:

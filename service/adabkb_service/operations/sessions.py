@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,6 +19,9 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import people, tokens
 from adabkb_service.storage.people import PersonRow
 from adabkb_service.storage.tokens import TokenRow
+from adabkb_service.study.contention import repeating
+
+T = TypeVar("T")
 
 NAME = "session"
 """Name of the tokens that are sessions."""
@@ -45,8 +50,10 @@ def start(
     Raises:
         LoginRefused: the name of the user belongs to another person.
     """
-    now, minted = service.clock(), secrets.mint()
-    with service.database.writing() as connection:
+    minted = secrets.mint()
+
+    def started(connection: Connection) -> None:
+        now = service.clock()
         person = _known(connection, identity, now)
         caller = Caller(person.user, identity.scope, token=minted.id, address=address, person=person)
         if previous is not None:
@@ -69,13 +76,14 @@ def start(
         )
         tokens.add(connection, row)
         audit.note(connection, caller, now, "login", person.user, scope=identity.scope)
+
+    _write(service, started)
     return minted.token
 
 
 def end(service: Service, token: str, address: str) -> Ended | None:
     """End the session with a token; None if the token is not that of a session."""
-    with service.database.writing() as connection:
-        return _end(connection, token, service.clock(), address)
+    return _write(service, lambda connection: _end(connection, token, service.clock(), address))
 
 
 def end_all(service: Service, caller: Caller, user: str) -> int:
@@ -84,14 +92,17 @@ def end_all(service: Service, caller: Caller, user: str) -> int:
     Raises:
         PersonNotFound: there is no such person.
     """
-    with service.database.writing() as connection:
+
+    def ended(connection: Connection) -> int:
         if people.find(connection, user) is None:
             raise PersonNotFound(user)
         now = service.clock()
-        ended = tokens.end_sessions(connection, user, now)
-        if ended:
-            audit.note(connection, caller, now, "sessions ended", user, sessions=ended)
-    return ended
+        number = tokens.end_sessions(connection, user, now)
+        if number:
+            audit.note(connection, caller, now, "sessions ended", user, sessions=number)
+        return number
+
+    return _write(service, ended)
 
 
 def own(service: Service, caller: Caller) -> list[TokenRow]:
@@ -120,6 +131,12 @@ def page(service: Service, after: str, limit: int) -> tuple[list[Person], str | 
         for row in rows
     ]
     return found, rows[-1].user if len(rows) == limit else None
+
+
+def _write(service: Service, work: Callable[[Connection], T]) -> T:
+    """Perform a transaction, again if another one was faster: a person may log in twice at the same time."""
+    done: T = repeating(service.timeouts.contention)(service.database.write, work)
+    return done
 
 
 def _known(connection: Connection, identity: Identity, now: datetime) -> PersonRow:
