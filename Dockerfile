@@ -11,7 +11,7 @@ COPY docs docs
 COPY deploy deploy
 COPY examples examples
 COPY benchmarks/results benchmarks/results
-RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[server]'
+RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[oidc,server]'
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 --home-dir /data --create-home adabkb

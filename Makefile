@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml client/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
-	@ADABKB_RELEASE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./client -e '.[server,bench,dask,dev,hydra,mcp,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
+	@ADABKB_RELEASE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./client -e '.[server,bench,dask,dev,hydra,mcp,mlflow,oidc,optuna,otel,plot,ray,sklearn,wandb]'
 	@touch $@
 
 $(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the installation has built them once
@@ -140,7 +140,7 @@ bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; r
 
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
-	@ADABKB_RELEASE=1 .venv-pin/bin/python -m pip install --quiet -e ./client -e '.[server,bench,dask,dev,hydra,mcp,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
+	@ADABKB_RELEASE=1 .venv-pin/bin/python -m pip install --quiet -e ./client -e '.[server,bench,dask,dev,hydra,mcp,mlflow,oidc,optuna,otel,plot,ray,sklearn,wandb]'
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 

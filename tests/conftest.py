@@ -29,7 +29,7 @@ from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
-ON_EITHER = ("access", "api", "attack", "deploy", "inference", "operations", "page", "study")
+ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
 LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
 

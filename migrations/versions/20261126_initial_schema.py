@@ -240,11 +240,26 @@ def upgrade() -> None:
         sa.Column("revoked_at", sa.DateTime(timezone=True)),
         sa.Column("used_at", sa.DateTime(timezone=True)),
         sa.Column("quotas", sa.JSON(none_as_null=True)),
+        sa.Column("is_session", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("id_token", sa.Text()),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
     )
     op.create_index(op.f("ix_tokens_created_at_id"), "tokens", ["created_at", "id"])
     op.create_index(op.f("ix_tokens_link"), "tokens", ["link"])
     op.create_index(op.f("ix_tokens_user"), "tokens", ["user"])
+    op.create_table(
+        "people",
+        sa.Column("user", sa.String(length=100), nullable=False),
+        sa.Column("issuer", sa.String(length=500), nullable=False),
+        sa.Column("subject", sa.String(length=255), nullable=False),
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("email", sa.String(length=320)),
+        sa.Column("scope", sa.String(length=10), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("user", name=op.f("pk_people")),
+        sa.UniqueConstraint("issuer", "subject", name=op.f("uq_people_issuer_subject")),
+    )
     op.create_table(
         "grants",
         sa.Column("study_id", sa.String(length=100), nullable=False),
@@ -315,6 +330,7 @@ def downgrade() -> None:
     op.drop_table("parts")
     op.drop_table("trash")
     op.drop_table("grants")
+    op.drop_table("people")
     op.drop_table("tokens")
     op.drop_table("retention_cutoffs")
     op.drop_table("webhooks")

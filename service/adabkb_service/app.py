@@ -27,6 +27,7 @@ from adabkb_service.api import (
     files,
     model,
     observations,
+    people,
     problems,
     sharing,
     studies,
@@ -50,6 +51,7 @@ from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
+from adabkb_service.identity.provider import Provider
 from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
 from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.delivery import Delivery
@@ -57,7 +59,7 @@ from adabkb_service.operations.files import Limits
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
-from adabkb_service.page import assets, login, site, views
+from adabkb_service.page import account, assets, login, single_sign_on, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import STATEMENT_SECONDS, Database
@@ -66,9 +68,9 @@ from adabkb_service.telemetry.traces import to_collector
 
 logger = logging.getLogger(__name__)
 
-MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, system)
+MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
-PAGES = [views.data, views.pages, login.router, assets.router]
+PAGES = [views.data, views.pages, account.router, login.router, single_sign_on.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
@@ -104,7 +106,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         is_model_worker: whether it follows studies without serving HTTP; requires PostgreSQL.
 
     Raises:
-        ValueError: the database URL is not supported, or OpenTelemetry is not installed.
+        ValueError: the database URL is not supported, or packages for OpenTelemetry or OpenID Connect are missing.
     """
     database = Database(
         settings.database,
@@ -128,12 +130,10 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     )
     running.traces = to_collector(settings.traces) if settings.traces else None
 
-    limits = {name for kind in KINDS for name in (kind.user_setting, kind.setting) if name is not None}
-    concurrency = Concurrency({name: getattr(settings, name) for name in limits})
     gate = Gate(
         database,
         running.clock,
-        is_open=settings.is_loopback,
+        is_open=settings.is_loopback and not settings.oidc_issuer,
         stays_open=settings.insecure,
         defaults=defaults,
         meter=meter,
@@ -181,10 +181,11 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.service = running
     app.state.overview = Overview(running)
     app.state.gate = gate
+    app.state.provider = None if is_model_worker else _provider(settings)
     app.state.study_metrics = settings.study_metrics
     app.state.outbound = settings.outbound
     app.state.file_limits = Limits(settings.file_limit, settings.files_limit)
-    app.state.concurrency = concurrency
+    app.state.concurrency = _concurrency(settings)
     app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
     app.state.large_requests = FairQueue(1)
@@ -210,6 +211,16 @@ def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_
     running.servers = lambda: len(forwarding.servers)
     running.model_workers = lambda: len(forwarding.model_workers)
     return forwarding
+
+
+def _provider(settings: Settings) -> Provider | None:
+    config = settings.provider
+    return None if config is None else Provider(config)
+
+
+def _concurrency(settings: Settings) -> Concurrency:
+    limits = {name for kind in KINDS for name in (kind.user_setting, kind.setting) if name is not None}
+    return Concurrency({name: getattr(settings, name) for name in limits})
 
 
 def _connection_limits(settings: Settings) -> ConnectionLimits:

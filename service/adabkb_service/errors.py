@@ -3,12 +3,15 @@
 AdaBKBError
 ├── Unauthorized              the request has no valid token
 ├── Forbidden                 the token or its user lacks the permission
+├── LoginRefused              the identity provider, or the person's groups, do not allow a login
+├── LoginFailed               the answer of the identity provider is not valid
 ├── QuotaExceeded             the addition exceeds the user's quota
 ├── TooManyRequests           the token has reached a rate limit; retry later
 ├── TooManyAtOnce             the user has reached a limit on concurrent requests or streams
 ├── NotFound
 │   ├── StudyNotFound
 │   ├── TokenNotFound
+│   ├── PersonNotFound
 │   ├── DeletionNotFound
 │   ├── WebhookNotFound
 │   ├── FileNotFound
@@ -31,6 +34,7 @@ AdaBKBError
 │   └── Contention            the database rolled a transaction back because of another one
 │       └── RowRefused        the database rejected a row, probably because its key exists
 ├── Unavailable               the database or a model does not respond
+│   ├── ProviderUnavailable   the identity provider does not respond, or is not usable
 │   └── ModelCannotFollow     a model cannot fold its log; retrying does not help
 └── SchemaMismatch            the database has another schema version
 """
@@ -137,6 +141,24 @@ class Forbidden(AdaBKBError):
         self.scope = scope
 
 
+class LoginRefused(AdaBKBError):
+    """A person may not log in."""
+
+    def __init__(self, detail: str, reason: str) -> None:
+        """Create it with a reason for the audit log."""
+        super().__init__(detail)
+        self.reason = reason
+
+
+class LoginFailed(AdaBKBError):
+    """The answer of the identity provider is not valid, or not for this browser."""
+
+    def __init__(self, detail: str, reason: str) -> None:
+        """Create it with a reason for the audit log."""
+        super().__init__(detail)
+        self.reason = reason
+
+
 class QuotaExceeded(AdaBKBError):
     """The addition exceeds a quota of the user's token."""
 
@@ -194,6 +216,13 @@ class TokenNotFound(NotFound):
 
     def __init__(self, token_id: str) -> None:
         super().__init__(f"There is no token {shown(token_id)}.")
+
+
+class PersonNotFound(NotFound):
+    """No person with this user name has logged in."""
+
+    def __init__(self, user: str) -> None:
+        super().__init__(f"No person has logged in as {shown(user)}.")
 
 
 class DeletionNotFound(NotFound):
@@ -324,6 +353,10 @@ class RowRefused(Contention):
 
 class Unavailable(AdaBKBError):
     """The database or a model does not respond; nothing was acknowledged."""
+
+
+class ProviderUnavailable(Unavailable):
+    """The identity provider does not respond, or its answers are not usable."""
 
 
 class NotReady(Unavailable):

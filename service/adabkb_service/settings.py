@@ -9,9 +9,10 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -21,6 +22,8 @@ from pydantic_settings import (
 
 from adabkb_service.contract.wording import sentence, unknown
 from adabkb_service.errors import masked
+from adabkb_service.identity.config import ProviderConfig
+from adabkb_service.identity.provider import is_secure
 from adabkb_service.telemetry.logs import Form
 from adabkb_service.timeouts import Timeouts
 
@@ -35,6 +38,8 @@ LISTS = {
     ),
 }
 """Settings that are lists -> the pattern of an item, and its description."""
+SECRETS = ("oidc_client_secret",)
+"""Settings whose values are in no message."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
 """User and password in a URL."""
 
@@ -188,6 +193,50 @@ class Settings(BaseSettings):
         description="processor seconds per minute for models and large requests of a user, on each server; more than "
         "60 times model_processes has no effect",
     )
+    oidc_issuer: str = Field(
+        "",
+        description="OpenID Connect provider at which people log in, exactly as it calls itself, such as "
+        "https://sso.lab.example/realms/lab; needs `adabkb-service[oidc]`",
+    )
+    oidc_client_id: str = Field("", description="id of this server as a client of the provider")
+    oidc_client_secret: SecretStr = Field(
+        SecretStr(""), description="the client's secret; none for a public client, which PKCE alone protects"
+    )
+    oidc_client_secret_file: str = Field("", description="file with the client's secret, instead of oidc_client_secret")
+    oidc_scopes: str = Field(
+        "openid profile email",
+        pattern=r"^(\S+ )*openid( \S+)*$",
+        description="scopes that are requested, separated by spaces",
+    )
+    oidc_user_claim: str = Field(
+        "preferred_username",
+        min_length=1,
+        description="claim with the name that a person gets as a user; choose one that people cannot change themselves",
+    )
+    oidc_groups_claim: str = Field(
+        "groups",
+        min_length=1,
+        description="claim with a person's groups; names of nested objects are separated by dots, as in "
+        "realm_access.roles",
+    )
+    oidc_admin_groups: str = Field(
+        "", description="groups whose members get the scope admin, separated by commas, such as it-support"
+    )
+    oidc_work_groups: str = Field("", description="likewise, the scope work")
+    oidc_read_groups: str = Field("", description="likewise, the scope read")
+    oidc_default_scope: Literal["none", "read", "work"] = Field(
+        "none", description="scope of people in none of these groups: read or work; none: they cannot log in"
+    )
+    oidc_label: str = Field(
+        "single sign-on",
+        min_length=1,
+        max_length=60,
+        description="name of the provider on the button of the login page",
+    )
+    oidc_session_hours: float = Field(
+        12.0, gt=0, le=24 * 365, description="hours after which people have to log in again"
+    )
+    oidc_seconds: float = Field(10.0, gt=0, description="seconds in which the provider has to answer during a login")
     webhook_networks: str = Field(
         "",
         description="networks inside which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
@@ -231,6 +280,44 @@ class Settings(BaseSettings):
         return [ipaddress.ip_network(item) for item in listed(self.webhook_networks)]
 
     @property
+    def provider(self) -> ProviderConfig | None:
+        """The OpenID Connect provider; None without one.
+
+        Raises:
+            ValueError: the file with the client's secret cannot be read, or is empty.
+        """
+        if not self.oidc_issuer:
+            return None
+        return ProviderConfig(
+            issuer=self.oidc_issuer,
+            client_id=self.oidc_client_id,
+            client_secret=self._client_secret(),
+            scopes=self.oidc_scopes,
+            label=self.oidc_label,
+            user_claim=self.oidc_user_claim,
+            groups_claim=self.oidc_groups_claim,
+            groups={
+                "read": frozenset(listed(self.oidc_read_groups)),
+                "work": frozenset(listed(self.oidc_work_groups)),
+                "admin": frozenset(listed(self.oidc_admin_groups)),
+            },
+            default_scope=None if self.oidc_default_scope == "none" else self.oidc_default_scope,
+            session_hours=self.oidc_session_hours,
+            seconds=self.oidc_seconds,
+        )
+
+    def _client_secret(self) -> str | None:
+        if not self.oidc_client_secret_file:
+            return self.oidc_client_secret.get_secret_value() or None
+        try:
+            secret = Path(self.oidc_client_secret_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"the setting oidc_client_secret_file cannot be read: {error}") from error
+        if not secret:
+            raise ValueError(f"the setting oidc_client_secret_file is {self.oidc_client_secret_file!r}, which is empty")
+        return secret
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only programs on this machine can reach the server."""
         if self.proxies:
@@ -261,6 +348,32 @@ class Settings(BaseSettings):
                     "between them"
                 ) from error
         return value
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _check_issuer(cls, value: str) -> str:
+        if value and (not is_secure(value, value) or any(each in value for each in "?# ")):
+            raise ValueError(
+                "it must be an address with https:// (http:// on loopback only) and without ? and #; give the "
+                "provider's own name, such as https://sso.lab.example/realms/lab"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _check_provider(self) -> Settings:
+        if not self.oidc_issuer:
+            return self
+        if not self.oidc_client_id:
+            raise ValueError("oidc_issuer needs oidc_client_id, the id of this server as a client of the provider")
+        if self.oidc_client_secret.get_secret_value() and self.oidc_client_secret_file:
+            raise ValueError("oidc_client_secret and oidc_client_secret_file are both set; leave out one of them")
+        groups = (self.oidc_admin_groups, self.oidc_work_groups, self.oidc_read_groups)
+        if self.oidc_default_scope == "none" and not any(map(listed, groups)):
+            raise ValueError(
+                "oidc_issuer is set, but nobody could log in; set oidc_admin_groups, oidc_work_groups, "
+                "oidc_read_groups or oidc_default_scope"
+            )
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -301,6 +414,10 @@ def _sentence(error: Mapping[str, Any]) -> str:
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         return f"{FILE}: {name!r} {unknown(name, Settings.model_fields, 'setting')}"
+    if not name:
+        return sentence(error)
+    if name in SECRETS:
+        return f"the setting {name!r} (ADABKB_{name.upper()} or {FILE}) {sentence(error)}"
     flag = f"--{name.replace('_', '-')}, " if name in FLAGS else ""
     return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {error['input']!r}, but {sentence(error)}"
 

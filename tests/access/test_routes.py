@@ -17,6 +17,7 @@ from adabkb_service import app
 from adabkb_service.access import secrets
 from adabkb_service.access.caller import Need
 from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.storage import people
 from adabkb_service.storage.database import Database
 from adabkb_service.study.clock import utc_now
 from tests.access.conftest import Guarded, give_token
@@ -24,9 +25,19 @@ from tests.api.conftest import DEFINITION, pointers
 from tests.api.examples import CALLS
 from tests.conftest import on_either
 from tests.servers import server_on
+from tests.storage.rows import person
 
 ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
-OPEN = {"/healthz", "/readyz", "/version", "/login", "/logout", "/assets/{version}/{name}"}
+OPEN = {
+    "/healthz",
+    "/readyz",
+    "/version",
+    "/login",
+    "/login/oidc",
+    "/login/oidc/callback",
+    "/logout",
+    "/assets/{version}/{name}",
+}
 SUFFICIENT: dict[Need, str] = {"read": "read", "work": "work", "own": "work", "admin": "admin"}
 NARROWER: dict[Need, str] = {"work": "read", "own": "read", "admin": "work"}
 
@@ -43,6 +54,7 @@ def calls(*needs: Need) -> list[Call]:
         "webhook_id": "0" * 12,
         "file": "1",
         "deletion": "1",
+        "user": "ann",
     }
     return [
         (method, route.path.format(**values))
@@ -130,7 +142,10 @@ DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/ti
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,
     *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
-    *(("GET", path, None) for path in ("/", "/new", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")),
+    *(
+        ("GET", path, None)
+        for path in ("/", "/new", "/account", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")
+    ),
     *(("GET", f"/studies/svm{rest}", None) for rest in (*PAGES, *DATA)),
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
     ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
@@ -140,6 +155,9 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("DELETE", "/v1/studies/svm/links/{link}", None),
     ("DELETE", "/v1/tokens/{token}", None),
     ("DELETE", "/v1/studies/forest", None),
+    ("GET", "/v1/people", None),
+    ("DELETE", "/v1/people/zoe/sessions", None),
+    ("POST", "/logout/everywhere", None),
     ("GET", "/v1/trash", None),
     ("DELETE", "/v1/trash/{deletion}", None),
 ]
@@ -164,6 +182,8 @@ def test_a_good_token_gets_through_everywhere(migrated_url: str, scope: str) -> 
     """Each route answers a valid request with success: to the owner by the narrowest scope that is enough, and to an
     administrator whose studies these are not."""
     with closing(Database(migrated_url)) as database:
+        with database.writing() as connection:
+            people.add(connection, person("zoe"))
         tokens = {str(need): give_token(database, "ann", SUFFICIENT[need]) for need in SUFFICIENT}
         if scope == "admin":
             tokens = {"create": tokens["work"], **dict.fromkeys(tokens, give_token(database, "eve", "admin"))}

@@ -70,7 +70,7 @@ def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guard
     for user in ("bbo", "gone"):
         refused = ann.patch("/v1/studies/kept/access", json={"owner": user})
         assert (refused.status_code, pointers(refused)) == (422, ["/owner"])
-        assert "has no token; check the name" in refused.json()["errors"][0]["detail"]
+        assert "has no token and has never logged in; check the name" in refused.json()["errors"][0]["detail"]
     assert ann.get("/v1/studies/kept/access").json() == before
     assert ann.patch("/v1/studies/kept/access", json={"owner": "bob"}).status_code == 200
 

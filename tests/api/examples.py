@@ -9,6 +9,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from fastapi.routing import APIRoute
 
 from adabkb_service import app
 from adabkb_service.api import document
+from adabkb_service.storage import people
+from adabkb_service.storage.database import Database
 from tests.servers import server_on
+from tests.storage.rows import person
 
 FILE = Path(document.__file__).with_name("examples.json")
 ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
@@ -111,6 +115,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/tokens/self", None),
     ("GET", "/v1/audit?limit=2", None),
     ("GET", "/v1/tokens?limit=1", None),
+    ("GET", "/v1/people", None),
     ("PATCH", "/v1/tokens/{own}", {"quotas": {"studies": 50, "requests_per_second": 100.0}}),
 ]
 
@@ -118,6 +123,8 @@ CALLS: list[tuple[str, str, Any]] = [
 def recorded() -> dict[str, dict[str, Any]]:
     """For each operation with JSON, the body of the request and the answer."""
     with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
+        with closing(Database(f"sqlite:///{folder}/adabkb.db")) as database, database.writing() as connection:
+            people.add(connection, person("zoe"))
         return dict(_answers(address))
 
 

@@ -251,6 +251,7 @@ def test_hostile_parameters_get_a_small_answer_soon(
         "number": "1",
         "seq": "1",
         "token_id": "0" * 12,
+        "user": "nobody",
         "webhook_id": "0" * 12,
         "file": "1",
         "deletion": "1",

@@ -25,6 +25,7 @@ VALUES = {
     "number": "1",
     "seq": "1",
     "token_id": "0" * 12,
+    "user": "nobody",
     "webhook_id": "0" * 12,
     "file": "1",
     "deletion": "1",

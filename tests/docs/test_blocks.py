@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import httpx
 import pytest
 import yaml
 
+from adabkb_service.settings import Settings
 from tests.docs import blocks, commands, pictures
 from tests.servers import server_on
 
@@ -81,6 +83,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
                 _check(api, command, shown)
         elif block.language == "yaml":
             assert yaml.safe_load(block.text)["kind"]
+        elif block.language == "toml":
+            assert Settings(**tomllib.loads(block.text))
         else:
             assert block.language in {"python", "http", "", *LANGUAGES_NOT_RUN}, block
 

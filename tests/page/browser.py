@@ -52,7 +52,7 @@ def launching() -> dict[str, Any]:
 
 def axe() -> str:
     """The source of axe-core, which looks for what people with disabilities cannot use."""
-    return (_packages() / "axe-core" / "axe.min.js").read_text("utf-8")
+    return (packages() / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _alone() -> Iterator[None]:
 
 
 @_alone()
-def _packages() -> Path:
+def packages() -> Path:
     """The packages that the lock names, fetched once."""
     stamp = FOLDER / "package-lock.json"
     lock = (HERE / "package-lock.json").read_text()
@@ -85,7 +85,7 @@ def _packages() -> Path:
 
 def _unpacked() -> Path:
     """The folder of the package's Chromium, which takes the place that it has for temporary files."""
-    modules, folder, unpacking = _packages(), FOLDER / "chromium", FOLDER / "unpacking"
+    modules, folder, unpacking = packages(), FOLDER / "chromium", FOLDER / "unpacking"
     with _alone():
         if not folder.exists():
             shutil.rmtree(unpacking, ignore_errors=True)

@@ -9,6 +9,7 @@ from typing import Any
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage import trash
 from adabkb_service.storage.files import FileRow
+from adabkb_service.storage.people import PersonRow
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.storage.trash import TrashRow
@@ -103,4 +104,10 @@ def file(number: int, study_id: str = "s", **changed: Any) -> FileRow:
 def webhook(webhook_id: str, study_id: str = "s", **changed: Any) -> WebhookRow:
     """A webhook that has seen nothing yet."""
     row = WebhookRow(study_id, webhook_id, "https://lab.example/", "secret", ["trial.done"], NOW, 0, True, NOW)
+    return replace(row, **changed)
+
+
+def person(user: str, **changed: Any) -> PersonRow:
+    """A person who has logged in once."""
+    row = PersonRow(user, "https://sso.lab.example", f"{user}-1", "Zoe Day", "zoe@lab.example", "work", NOW, NOW)
     return replace(row, **changed)

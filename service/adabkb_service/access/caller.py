@@ -7,6 +7,7 @@ from typing import Literal
 
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.storage.grants import Right
+from adabkb_service.storage.people import PersonRow
 from adabkb_service.storage.tokens import Scope
 
 Need = Literal["read", "work", "own", "admin"]
@@ -40,6 +41,8 @@ class Caller:
     """Owner of the rate limits: the id of a token with quotas of its own, else the user."""
     is_link: bool = False
     """Whether the token is a read-only link to one study, without access to its owner's other data."""
+    person: PersonRow | None = None
+    """Who has logged in by OpenID Connect, if the token is a session."""
 
     @property
     def is_admin(self) -> bool:

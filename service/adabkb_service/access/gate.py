@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cachetools import TTLCache
 from sqlalchemy import Connection
@@ -19,7 +19,7 @@ from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import UNLIMITED, Quotas
 from adabkb_service.access.secrets import digest, id_of, is_same
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
-from adabkb_service.storage import audit, grants, tokens
+from adabkb_service.storage import audit, grants, people, tokens
 from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tokens import TokenRow
@@ -29,6 +29,8 @@ REMEMBERED_SECONDS = 4.0
 """How long a grant is cached, and so how long revoked tokens, revoked shares and deleted studies stay accessible
 through another server. Event streams check twice a second, so they end within 5 s."""
 MOST_REMEMBERED = 10_000
+RETURNING = timedelta(days=90)
+"""How long after a person's last login the links to their studies work without another token or session."""
 MOST_REFUSAL_KINDS = 100
 """Kinds of refusals counted separately between two audit entries; further ones are counted together."""
 
@@ -160,6 +162,8 @@ class Gate:
     def _caller(self, connection: Connection, row: TokenRow) -> Caller:
         now = self._clock()
         caller = _valid_caller(row, now)
+        if row.is_session:
+            caller = replace(caller, person=people.find(connection, row.user))
         paying = _paying(connection, row, now)
         quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
@@ -188,9 +192,11 @@ def _unknown() -> Unauthorized:
 def _valid_caller(row: TokenRow, now: datetime) -> Caller:
     """The caller with a token that is neither revoked nor expired; without quotas."""
     if row.revoked_at is not None:
-        raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
+        ended = "Your session was ended" if row.is_session else "The token was revoked"
+        raise Unauthorized(f"{ended} at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
     if row.expires_at is not None and row.expires_at <= now:
-        raise Unauthorized(f"The token expired at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
+        expired = "Your session expired" if row.is_session else "The token expired"
+        raise Unauthorized(f"{expired} at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
     studies = None if row.studies is None else tuple(row.studies)
     scope = max(row.scopes, key=SCOPES.__getitem__)
     return Caller(row.user, scope, studies, row.id, is_link=row.link is not None)
@@ -200,11 +206,13 @@ def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
     """The token whose quotas apply; for a link, the token of the study's owner that allows the fewest requests.
 
     Raises:
-        Unauthorized: the owner has no token.
+        Unauthorized: the owner can no longer log in.
     """
     if row.link is None:
         return row
     found = tokens.valid_of(connection, row.user, now)
+    if not found and people.has_logged_in(connection, row.user, now - RETURNING):
+        return row
     if not found:
         raise Unauthorized("The link ended with the last token of the study's owner.", "revoked")
     return min(found, key=lambda each: (each.quotas or {}).get("requests_per_second", math.inf))

@@ -225,6 +225,11 @@ def token_of(scope: Scope) -> str | None:
     return cookie
 
 
+def cookie_of(scope: Scope) -> str | None:
+    """The token in the cookie of the web interface."""
+    return Request(scope).cookies.get(COOKIE)
+
+
 async def _caller(request: Request) -> Caller:
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     return replace(caller, address=sender(request.scope))

@@ -20,6 +20,7 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL, StrictRequest
 from adabkb_service.api.fair_queue import run_serialized
+from adabkb_service.contract.access import USER
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
@@ -142,6 +143,16 @@ class PageRequest:
                     raise _not_a_cursor() from None
             case _:
                 raise _not_a_cursor()
+
+    @property
+    def after_name(self) -> str:
+        """The name that the last page ended with; empty for the first page."""
+        if self.cursor is None:
+            return ""
+        value = _decoded(self.cursor)
+        if not isinstance(value, str) or re.fullmatch(USER, value) is None:
+            raise _not_a_cursor()
+        return value
 
     def cursor_after(self, count: int, last: int) -> str | None:
         """The cursor of the next page, or None if ``count`` items do not fill this one."""

@@ -33,6 +33,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Use a token with this scope, or ask an administrator for one. To work on another user's study, ask "
         "the owner to share it: PATCH /v1/studies/.../access.",
     ),
+    errors.LoginRefused: ProblemType(403, "login_refused", "The login was refused"),
+    errors.LoginFailed: ProblemType(400, "login_failed", "The login failed"),
     errors.QuotaExceeded: ProblemType(
         403,
         "quota_exceeded",
@@ -62,6 +64,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     ),
     errors.TokenNotFound: ProblemType(
         404, "token_not_found", "No such token", remedy="GET /v1/tokens lists the existing ones by id."
+    ),
+    errors.PersonNotFound: ProblemType(
+        404, "person_not_found", "No such person", remedy="GET /v1/people lists those who have logged in."
     ),
     errors.DeletionNotFound: ProblemType(
         404,
@@ -163,6 +168,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     errors.Invalid: ProblemType(422, "invalid", "The request is not valid"),
     errors.Busy: ProblemType(503, "busy", "Busy", retryable=True),
     errors.ModelCannotFollow: ProblemType(503, "unavailable", "Unavailable"),
+    errors.ProviderUnavailable: ProblemType(
+        503, "provider_unavailable", "The identity provider is not available", retryable=True
+    ),
     errors.Unavailable: ProblemType(503, "unavailable", "Unavailable", retryable=True),
 }
 

@@ -116,6 +116,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "quota": "tokens.change_quotas",
             "revoke": "tokens.revoke",
         },
+        "session": {"list": "sessions.list_sessions", "end": "sessions.end"},
     },
 }
 """The commands and groups by heading of the help: the module and the function of each command."""
@@ -134,11 +135,12 @@ SUMMARIES = {
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
+    "session": "List people who have logged in, and end their sessions.",
 }
 """One-line descriptions of the commands and groups of the first level."""
 
 COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
-NEED_SERVER = ("serve", "work", "data", "token")
+NEED_SERVER = ("serve", "work", "data", "token", "session")
 """Commands and groups that need the server's packages."""
 ALONE = ("agents.mcp", "outbox.list_kept", "outbox.drop", "run.run")
 """Functions of clients that do not take the server as their first argument."""
@@ -288,7 +290,6 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Run, use and administer an optimization server.
-
-    These options may also follow the command.
+    """Run, use and administer an optimization server. These options may also
+    follow the command.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,7 +14,10 @@ import typer
 from adabkb_service.cli.database import DatabaseUrl, opened, reported, settings
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show
-from adabkb_service.operations.doctor import examine, measure
+from adabkb_service.errors import ProviderUnavailable
+from adabkb_service.identity.config import ProviderConfig
+from adabkb_service.identity.provider import Provider
+from adabkb_service.operations.doctor import Finding, examine, measure
 from adabkb_service.operations.importing import import_study
 from adabkb_service.storage import backups, copying, migration
 from adabkb_service.storage.database import Database
@@ -38,19 +42,31 @@ def doctor(
 ) -> None:
     """Check that the rows of a database agree with its logs.
 
-    The exit code is 1 if any do not.
+    If the settings name an identity provider, its metadata are checked, too. The exit code is 1 if there are problems.
     """
-    with opened(settings(database=database).database, existing=True) as found:
+    chosen = settings(database=database)
+    with opened(chosen.database, existing=True) as found:
         migration.require(found)
         findings = list(examine(found, study))
         extent = measure(found, study)
+        if study is None and (config := chosen.provider) is not None:
+            findings += _login(config)
     studies = _counted(extent.studies, "study", "studies") if study is None else f"study {study}"
     looked = f"Checked {studies} with {_counted(extent.events, 'event', 'events')} in {found.url.render_as_string()}."
-    lines = [f"{finding.study or 'database'}: {finding.what} ({finding.remedy})" for finding in findings]
+    lines = [f"{finding.study or finding.subject}: {finding.what} ({finding.remedy})" for finding in findings]
     text = "\n".join([looked, *(lines or ["No problems found."])])
     show([asdict(finding) for finding in findings], text, as_json=as_json)
     if findings:
         raise typer.Exit(1)
+
+
+def _login(config: ProviderConfig) -> list[Finding]:
+    """What prevents people from logging in."""
+    try:
+        asyncio.run(Provider(config).discover())
+    except ProviderUnavailable as error:
+        return [Finding(None, str(error), "without it, only tokens work", "login")]
+    return []
 
 
 def _counted(number: int, one: str, several: str) -> str:

@@ -140,14 +140,14 @@ def _listener(settings: Settings) -> socket.socket:
 
 
 def _check_guarded(settings: Settings, database: Database) -> None:
-    """Refuse to serve other machines without tokens, unless ``--insecure`` is given."""
+    """Refuse to serve other machines without tokens and without a provider, unless ``--insecure`` is given."""
     if settings.insecure:
         typer.echo(
             f"warning: this server needs no tokens: anyone who reaches {settings.host} can read, change and delete "
             "everything (--insecure)",
             err=True,
         )
-    elif not settings.is_loopback:
+    elif not settings.is_loopback and not settings.oidc_issuer:
         with database.reading() as connection:
             if not tokens.any_exist(connection):
                 others, alone = f"other machines can reach {settings.host}", "--host 127.0.0.1"

@@ -72,8 +72,8 @@ def create(
     except ValidationError as error:
         fault = error.errors()[0]
         fail(f"{_option(str(fault['loc'][0]))}: {fault['input']!r} {sentence(fault)}")
-    with _service(database, existing=False) as service:
-        made = tokens.create(service, _here(), body)
+    with service_on(database, existing=False) as service:
+        made = tokens.create(service, administrator(), body)
     show(
         made.model_dump(mode="json"),
         f"Token {made.id} for {made.user} ({scope}). It is not shown again; programs take it from ADABKB_TOKEN:\n"
@@ -84,7 +84,7 @@ def create(
 
 def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """List all tokens, newest first."""
-    with _service(database) as service:
+    with service_on(database) as service:
         found = list(_all(service))
     text = table(
         ["id", "name", "user", "may", "studies", "last used", "until", "quotas"], [_row(token) for token in found]
@@ -98,8 +98,8 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a token. Running servers notice within 5 seconds."""
-    with _service(database) as service:
-        tokens.revoke(service, _here(), token)
+    with service_on(database) as service:
+        tokens.revoke(service, administrator(), token)
     show({"revoked": token}, f"Token {token} is revoked.", as_json=as_json)
 
 
@@ -118,8 +118,8 @@ def change_quotas(
     adabkb token quota 0123456789ab trials=default
     """
     changes = _quotas(quota)
-    with _service(database) as service:
-        changed = tokens.change(service, _here(), token, changes.model_dump())
+    with service_on(database) as service:
+        changed = tokens.change(service, administrator(), token, changes.model_dump())
     show(
         changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'no quotas of its own'}.", as_json=as_json
     )
@@ -134,20 +134,21 @@ def show_audit(
 
     The audit log records changes of tokens, of whole studies and of sharing, and refused requests.
     """
-    with _service(database) as service:
+    with service_on(database) as service:
         found = audit.page(service, 0, last)
     text = "\n".join(map(_line, found)) or "The audit log is empty."
     show([entry.model_dump(mode="json") for entry in found], text, as_json=as_json)
 
 
 @contextmanager
-def _service(database: str | None, *, existing: bool = True) -> Iterator[Service]:
+def service_on(database: str | None, *, existing: bool = True) -> Iterator[Service]:
+    """The service on a database, without models."""
     with opened(settings(database=database).database, existing=existing) as found:
         (migration.require if existing else migration.prepare)(found)
         yield Service(found)
 
 
-def _here() -> Caller:
+def administrator() -> Caller:
     """Anyone with access to the database may do everything."""
     try:
         user = getpass.getuser()
@@ -201,5 +202,7 @@ def _row(token: Token) -> list[str]:
 
 def _line(entry: AuditEntry) -> str:
     times = f" ({entry.count} times)" if entry.count > 1 else ""
-    who = " ".join(filter(None, [entry.user, entry.token and f"token {entry.token}", f"from {entry.address}"]))
+    person = entry.detail.get("person")
+    named = person and f"({person['email'] or person['name']}, {person['subject']})"
+    who = " ".join(filter(None, [entry.user, named, entry.token and f"token {entry.token}", f"from {entry.address}"]))
     return f"{entry.at:%Y-%m-%d %H:%M:%S} {entry.action}: {entry.subject}{times}, by {who}"

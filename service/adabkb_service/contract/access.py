@@ -117,6 +117,20 @@ class NewToken(Token):
     token: Annotated[str, Field(description="the token itself, shown only once; the server stores only its SHA-256")]
 
 
+class Person(Answer):
+    """A person who has logged in by OpenID Connect."""
+
+    user: str
+    name: str
+    email: str | None
+    issuer: Annotated[str, Field(description="the identity provider")]
+    subject: Annotated[str, Field(description="the provider's own name of the person, which never changes")]
+    scope: Annotated[Scope, Field(description="the scope of the person's groups at the last login")]
+    sessions: Annotated[int, Field(description="number of sessions that have not ended")]
+    created_at: Annotated[datetime, Field(description="time of the first login")]
+    seen_at: Annotated[datetime, Field(description="time of the last login")]
+
+
 class Self(Answer):
     """The identity and the rights of the sender of a request."""
 

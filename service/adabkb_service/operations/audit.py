@@ -19,7 +19,10 @@ DAYS = 400
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:
-    """Add an entry to the audit log, in the transaction of the action that it records."""
+    """Add an entry to the audit log, in the transaction of the action that it records. If a person acts, the entry has
+    their subject, name and email."""
+    if (person := caller.person) is not None:
+        detail = {**detail, "person": {"subject": person.subject, "name": person.name, "email": person.email}}
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])
 
 

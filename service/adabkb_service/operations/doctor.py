@@ -33,6 +33,8 @@ class Finding:
     """None if the finding concerns the whole database."""
     what: str
     remedy: str
+    subject: str = "database"
+    """What a finding without a study is about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from adabkb_service.contract.access import Access
 from adabkb_service.errors import FieldError, Forbidden, Invalid, json_pointer, shown
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, studies, tokens
+from adabkb_service.storage import grants, people, studies, tokens
 from adabkb_service.storage.grants import Right
 
 MOST_SHARES = 1000
@@ -74,8 +74,11 @@ def _check_user(connection: Connection, user: str) -> None:
     Raises:
         Invalid: the user has no token.
     """
-    if tokens.any_exist(connection) and not tokens.has_any(connection, user):
-        detail = f"is {shown(user)}, who has no token; check the name, or ask an administrator to create a token first"
+    if tokens.any_exist(connection) and not tokens.has_any(connection, user) and people.find(connection, user) is None:
+        detail = (
+            f"is {shown(user)}, who has no token and has never logged in; check the name, or ask an administrator to "
+            "create a token first"
+        )
         raise Invalid([FieldError("/owner", detail, "owner")])
 
 

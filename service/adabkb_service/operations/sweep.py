@@ -23,7 +23,7 @@ from adabkb_service.errors import Busy, Contention, StudyNotFound, Unavailable
 from adabkb_service.operations import audit, trash
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit as audit_rows
-from adabkb_service.storage import containers, idempotency, removal, retention_cutoffs, trials
+from adabkb_service.storage import containers, idempotency, removal, retention_cutoffs, tokens, trials
 from adabkb_service.storage import trash as trash_rows
 from adabkb_service.storage.pace import Pace
 from adabkb_service.study import leases, lifecycle
@@ -116,14 +116,15 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Permanently delete studies that have been in the trash for ``trash.DAYS``, with a cutoff like that of keys, and
-    old entries of the audit log."""
+    """Permanently delete studies that have been in the trash for ``trash.DAYS``, with a cutoff like that of keys; also
+    old entries of the audit log, and sessions that ended long ago."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
     _forget(service, lambda connection, limit: trash_rows.forget(connection, before, limit))
     entries_before = before - timedelta(days=audit.DAYS - trash.DAYS)
     _forget(service, lambda connection, limit: audit_rows.forget(connection, entries_before, limit))
+    _forget(service, lambda connection, limit: tokens.forget_sessions(connection, before, limit))
 
 
 def _forget(service: Service, forget: Callable[[Connection, int], int]) -> None:

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from adabkb_service.access import secrets
 from adabkb_service.access.caller import Caller
+from adabkb_service.access.gate import RETURNING
 from adabkb_service.access.quotas import MEGABYTE, UNLIMITED
 from adabkb_service.contract.access import NewToken, Quotas, Self, Token, TokenBody, Usage
 from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenMade, TokenNotFound
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, studies, tokens, usage
+from adabkb_service.storage import grants, people, studies, tokens, usage
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.request import Key
@@ -50,7 +51,8 @@ def create_link(
         owner = grants.owner(grants.of_study(connection, study_id))
         if owner is None:
             raise Forbidden(f"Study {study_id!r} has no owner, and a link acts for the owner; set an owner first.")
-        if not tokens.valid_of(connection, owner, service.clock()):
+        now = service.clock()
+        if not (tokens.valid_of(connection, owner, now) or people.has_logged_in(connection, owner, now - RETURNING)):
             raise Forbidden(f"A link works as long as the study's owner has a token, and {owner!r} has none.")
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
     return _made(service, caller, body, key, link=study_id)
@@ -155,7 +157,7 @@ def id_of(key: Key) -> str:
 
 
 def _shown(row: TokenRow) -> Token:
-    told = {name: value for name, value in as_values(row).items() if name != "digest"}
+    told = {name: value for name, value in as_values(row).items() if name in Token.model_fields}
     return Token.model_validate({**told, "quotas": row.quotas or {}})
 
 

@@ -4,9 +4,29 @@ the token in a header, never in a URL; the fragment of a share link, which conta
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
-from adabkb_service.api.admission import COOKIE, CallerDep, GuardedRoute, needs, needs_nothing, token_of
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from adabkb_service.access.gate import Gate
+from adabkb_service.api.admission import (
+    COOKIE,
+    CallerDep,
+    GuardedRoute,
+    cookie_of,
+    needs,
+    needs_nothing,
+    not_for_links,
+    token_of,
+)
+from adabkb_service.api.deps import ServiceDep
+from adabkb_service.api.middleware import sender
+from adabkb_service.identity.provider import Provider
+from adabkb_service.operations import sessions
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.sessions import Ended
 from adabkb_service.page.rendering import page
 
 router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
@@ -14,9 +34,9 @@ router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 
 @router.get("/login")
 @needs_nothing
-async def get_login(request: Request) -> Response:
-    """The form for a token."""
-    return page(request, "login.html", detail=None)
+async def get_login(request: Request, target: Annotated[str, Query(alias="next", max_length=2000)] = "/") -> Response:
+    """The form for a token, and the button of the identity provider."""
+    return page(request, "login.html", detail=None, next=target)
 
 
 @router.post("/login", status_code=204)
@@ -31,10 +51,51 @@ async def log_in(request: Request, caller: CallerDep) -> Response:
     return response
 
 
-@router.post("/logout", status_code=204)
+@router.post("/logout")
 @needs_nothing
-async def log_out(request: Request) -> Response:
-    """Delete the cookie."""
-    response = Response(status_code=204)
-    response.delete_cookie(COOKIE, path=request.scope.get("root_path") or "/")
+async def log_out(request: Request, service: ServiceDep) -> Response:
+    """Delete the cookie, end the session if it is one, and name the page that follows."""
+    token = cookie_of(request.scope)
+    ended = None if token is None else await run_sync(_end, request, service, token)
+    return await _left(request, ended)
+
+
+@router.post("/logout/everywhere")
+@needs("read")
+@not_for_links
+async def log_out_everywhere(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
+    """End all sessions of the person who is logged in, and name the page that follows."""
+    token = cookie_of(request.scope)
+    ended = None if token is None else await run_sync(_end, request, service, token)
+    if caller.person is not None and caller.user is not None:
+        await run_sync(sessions.end_all, service, caller, caller.user)
+        await run_sync(_gate(request).rights_changed)
+    return await _left(request, ended)
+
+
+def _end(request: Request, service: Service, token: str) -> Ended | None:
+    ended = sessions.end(service, token, sender(request.scope))
+    if ended is not None:
+        _gate(request).rights_changed()
+    return ended
+
+
+def _gate(request: Request) -> Gate:
+    gate: Gate = request.app.state.gate
+    return gate
+
+
+async def _left(request: Request, ended: Ended | None) -> Response:
+    """Where a browser goes that has logged out: to the provider if the session was begun there."""
+    root = request.scope.get("root_path", "")
+    target, provider = f"{root}/login", request.app.state.provider
+    if ended is not None and isinstance(provider, Provider):
+        target = await provider.logout_url(ended.id_token, f"{base_url(request)}/login") or target
+    response = JSONResponse({"goto": target})
+    response.delete_cookie(COOKIE, path=root or "/")
     return response
+
+
+def base_url(request: Request) -> str:
+    """The address of this server as the browser knows it, by the headers of trusted proxies."""
+    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"

@@ -39,8 +39,9 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     """Render a template as a response."""
     root = request.scope.get("root_path", "")
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
+    provider = request.app.state.provider
     made = _environment().get_template(template)
-    text = made.render(root=root, assets=f"{root}/assets/{digest()}", caller=caller, **context)
+    text = made.render(root=root, assets=f"{root}/assets/{digest()}", caller=caller, provider=provider, **context)
     return HTMLResponse(text, status, headers=HEADERS)
 
 

@@ -29,8 +29,16 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
     problem_type = problem_type_of(error)
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail
-        return page(request, "login.html", problem_type.status, detail=detail)
+        return page(request, "login.html", problem_type.status, detail=detail, next=_target(request))
     return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail)
+
+
+def _target(request: Request) -> str:
+    """The path to return to after a login, below the prefix of the proxy."""
+    if request.method != "GET" or "hx-request" in request.headers:
+        return "/"
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    return f"{path}?{request.url.query}" if request.url.query else path
 
 
 class LoginRoute(GuardedRoute):

@@ -28,6 +28,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 
 metadata = MetaData(
@@ -294,7 +295,23 @@ tokens = Table(
     Column("revoked_at", UtcDateTime),
     Column("used_at", UtcDateTime),  # to the minute
     Column("quotas", JSON(none_as_null=True)),  # by name; the server's defaults apply to absent ones
+    Column("is_session", Boolean, server_default=false(), nullable=False),  # of a person, by OpenID Connect
+    Column("id_token", Text),  # of a session, to log out at the provider; null after its end
     Index(None, "created_at", "id"),
+)
+
+people = Table(
+    "people",
+    metadata,
+    Column("user", String(100), primary_key=True),
+    Column("issuer", String(500), nullable=False),
+    Column("subject", String(255), nullable=False),  # of the issuer; never changes, unlike names
+    Column("name", String(200), nullable=False),
+    Column("email", String(320)),
+    Column("scope", String(10), nullable=False),  # at the last login
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),  # last login
+    UniqueConstraint("issuer", "subject"),
 )
 
 grants = Table(

@@ -1,4 +1,5 @@
-"""Queries of ``tokens``. Rows are never deleted: once a token exists, the server requires one."""
+"""Queries of ``tokens``. Only sessions are ever deleted, except the last one: once a token exists, the server requires
+one."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, or_, select, tuple_, update
 
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import tokens
@@ -34,6 +35,8 @@ class TokenRow:
     revoked_at: datetime | None
     used_at: datetime | None
     quotas: dict[str, float] | None
+    is_session: bool = False
+    id_token: str | None = None
 
 
 def add(connection: Connection, row: TokenRow) -> None:
@@ -72,8 +75,10 @@ def has_any(connection: Connection, user: str) -> bool:
 def page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> list[TokenRow]:
-    """At most ``limit`` tokens or links to a study, newest first, after the one with (created_at, id) = ``after``."""
-    query = select(tokens).order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
+    """At most ``limit`` tokens or links to a study, newest first, after the one with (created_at, id) = ``after``.
+    Sessions are left out."""
+    query = select(tokens).where(tokens.c.is_session.is_(False))
+    query = query.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(tokens.c.created_at, tokens.c.id) < after)
     if link is not None:
@@ -83,7 +88,41 @@ def page(
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
     """Revoke a token. A revoked token keeps its time."""
-    connection.execute(update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)), {"revoked_at": at})
+    query = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+    connection.execute(query, {"revoked_at": at, "id_token": None})
+
+
+def sessions_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]:
+    """The sessions of a user that have not ended, newest first."""
+    query = select(tokens).where(tokens.c.user == user, *_is_running(now)).order_by(tokens.c.created_at.desc())
+    return [TokenRow(*row) for row in connection.execute(query)]
+
+
+def count_sessions(connection: Connection, users: Collection[str], now: datetime) -> dict[str, int]:
+    """The number of sessions that have not ended, by user."""
+    query = select(tokens.c.user, func.count()).where(tokens.c.user.in_(users), *_is_running(now))
+    return {row[0]: row[1] for row in connection.execute(query.group_by(tokens.c.user))}
+
+
+def end_sessions(connection: Connection, user: str, at: datetime) -> int:
+    """End all sessions of a user; return how many had not ended."""
+    query = update(tokens).where(tokens.c.user == user, *_is_running(at))
+    return connection.execute(query, {"revoked_at": at, "id_token": None}).rowcount
+
+
+def forget_sessions(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete the oldest sessions that ended before a time, at most ``limit``, but not the newest session of all; return
+    how many were deleted."""
+    newest = select(func.max(tokens.c.created_at)).where(tokens.c.is_session.is_(True)).scalar_subquery()
+    over = or_(tokens.c.expires_at < before, tokens.c.revoked_at < before)
+    old = select(tokens.c.id).where(tokens.c.is_session.is_(True), over, tokens.c.created_at < newest)
+    return connection.execute(
+        delete(tokens).where(tokens.c.id.in_(old.order_by(tokens.c.created_at).limit(limit)))
+    ).rowcount
+
+
+def _is_running(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return tokens.c.is_session.is_(True), tokens.c.revoked_at.is_(None), tokens.c.expires_at > now
 
 
 def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] | None) -> None:

@@ -33,6 +33,13 @@ export async function call(method, path, body) {
   return content;
 }
 
+let refused = () => {};
+
+/** What is done when the server no longer knows who this is. */
+export function onRefused(then) {
+  refused = then;
+}
+
 const LATER = new Set([429, 503]);
 const MOST_TURNS = 6;
 const MOST_SECONDS = 10;
@@ -53,6 +60,7 @@ async function sent(path, options, retries) {
   try {
     const answer = await fetch(path, options);
     reachable(true);
+    if (answer.status === 401) refused();
     return answer;
   } catch (error) {
     if (retries === 0) {

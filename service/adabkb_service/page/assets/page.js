@@ -5,6 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
+import "./session.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
 import { span, tellTimes } from "./words.js";
 
@@ -52,6 +53,7 @@ const ACTIONS = {
   unhook: { says: () => "The webhook is deleted.", goto: stay },
   unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
+  sessions: { says: () => "The sessions are ended.", goto: stay },
   retry: { says: () => "The trial will be issued again.", goto: stay },
 };
 
@@ -143,8 +145,9 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if ("logout" in button.dataset) {
-    await call("POST", `${root}/logout`);
-    location.assign(`${root}/login`);
+    const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
+    const { goto } = await call("POST", `${root}${where}`);
+    location.assign(goto);
   }
   if ("closes" in button.dataset) button.closest("dialog").close();
   if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
@@ -167,6 +170,7 @@ function freshen(element) {
 }
 
 document.addEventListener("htmx:afterSettle", () => freshen(document.body));
+document.addEventListener("htmx:responseError", ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")));
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);

@@ -1,0 +1,83 @@
+"""What a browser remembers between the redirect to the provider and its return."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import re
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from adabkb_service.errors import LoginFailed
+
+SECONDS = 600
+"""Time for logging in at the provider."""
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{40,100}")
+_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1999}")
+"""Visible ASCII without backslashes, which some browsers read as slashes."""
+AGAIN = "Log in again."
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login that has begun in one browser."""
+
+    state: str
+    """Returned by the provider, so that nobody else's login ends in this browser."""
+    nonce: str
+    """Repeated in the ID token, so that nobody else's token is accepted in this browser."""
+    verifier: str
+    """Of PKCE: the code is of no use without it."""
+    next: str
+    """Path of the page that is shown after the login."""
+
+    @classmethod
+    def begin(cls, target: str) -> Self:
+        """A new login, which leads to a path of this server, or to the first page if it is none."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        return cls(state, nonce, verifier, local_path(target))
+
+    @classmethod
+    def read(cls, cookie: str | None, state: str) -> Self:
+        """The login of a cookie that the provider has returned.
+
+        Raises:
+            LoginFailed: the login was not begun in this browser, is over, or took too long.
+        """
+        login = None if cookie is None else cls._parsed(cookie)
+        if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
+            raise LoginFailed(
+                "This login was not begun in this browser, is over, or took more than ten minutes. If another tab "
+                f"began a login later, end that one. {AGAIN}",
+                "login: state",
+            )
+        return login
+
+    @classmethod
+    def _parsed(cls, cookie: str) -> Self | None:
+        try:
+            found = json.loads(base64.urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4)))
+            login = cls(**found)
+        except (ValueError, TypeError, RecursionError):
+            return None
+        texts = [login.state, login.nonce, login.verifier]
+        is_sound = all(isinstance(each, str) and _TOKEN.fullmatch(each) for each in texts)
+        return login if is_sound and isinstance(login.next, str) else None
+
+    @property
+    def cookie(self) -> str:
+        """The value of the cookie."""
+        return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode().rstrip("=")
+
+
+def local_path(target: str) -> str:
+    """A path with its query, if it leads to no other host; otherwise the path of the first page."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return "/"
+    is_local = not parts.scheme and not parts.netloc and _PATH.fullmatch(target) is not None
+    return target if is_local else "/"

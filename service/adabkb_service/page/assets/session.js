@@ -1,0 +1,44 @@
+// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged in
+// somebody else, and an administrator may have ended the session.
+
+import { onRefused, root } from "./calls.js";
+
+const token = document.documentElement.dataset.token;
+const banner = document.getElementById("login-changed");
+const SECONDS = 60;
+
+function tell(text, action, target) {
+  const link = document.createElement("a");
+  link.textContent = action;
+  link.href = target;
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    location.reload();
+  });
+  banner.replaceChildren(`${text} `, link);
+  banner.hidden = false;
+}
+
+async function check() {
+  let answer;
+  try {
+    answer = await fetch(`${root}/v1/tokens/self`, { headers: { Accept: "application/json" }, cache: "no-store" });
+  } catch {
+    return; // another message says that the server does not answer
+  }
+  if (answer.status === 401) return tell("You are no longer logged in.", "Log in", location.href);
+  const found = answer.ok ? await answer.json() : null;
+  if (found && found.token !== token) return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
+  if (found) banner.hidden = true;
+}
+
+if (token) {
+  const tabs = new BroadcastChannel(`adabkb login ${root}`);
+  tabs.addEventListener("message", ({ data }) => data !== token && check());
+  tabs.postMessage(token);
+  onRefused(check);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && check());
+  setInterval(() => document.visibilityState === "visible" && check(), 1000 * SECONDS);
+} else if (document.getElementById("login")) {
+  new BroadcastChannel(`adabkb login ${root}`).postMessage("");
+}
