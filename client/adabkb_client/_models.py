@@ -121,7 +121,8 @@ class Observation(Record):
     """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
 
     ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
-    Several objectives are among the metrics, and ``value`` is None.
+    Several objectives are among the metrics, and ``value`` is None. ``missing`` names the numbers that a partial result
+    still lacks: "value", and metrics.
     """
 
     seq: int
@@ -134,6 +135,7 @@ class Observation(Record):
     value: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
+    missing: tuple[str, ...] = ()
     outside: bool = False
 
     @property

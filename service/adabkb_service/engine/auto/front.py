@@ -31,7 +31,7 @@ def front(state: State, feasible: float = FEASIBLE) -> Front:
     """The front, and the hypervolume over time. Where metrics have bounds, results that do not keep them do not count,
     and points of the model are those that keep them with this probability, or else the likeliest one."""
     found, values, metrics = summary(state), results(state), state.problem.config.metrics
-    kept = violations(metrics, state.record) == 0.0
+    kept = (violations(metrics, state.record) == 0.0) & ~np.isnan(values).any(axis=1)
     counting = np.where(kept[:, None], values, found.reference)
     points, probabilities = _by_model(state, feasible)
     return Front(

@@ -164,7 +164,7 @@ def observe(
         point: (d,) cube position of what was evaluated; any point of the space.
         value: the result, larger is better.
         error: its standard error in the user's units; 0 if unknown.
-        metrics: what it measures of each metric of the study.
+        metrics: what it measures of each metric of the study. A metric without a value learns nothing.
 
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold. The result is stored already, so
@@ -174,7 +174,10 @@ def observe(
     ready = (
         learning.prepare(state) if metrics else state
     )  # the objective's due checkpoint must see the metrics' results as of result n
-    measured = tuple(learn(each, its_record) for each, its_record in zip(ready.metrics, record.metrics, strict=True))
+    measured = tuple(
+        each if np.isnan(told.value) else learn(each, each.record.add(point, *told))
+        for each, told in zip(ready.metrics, metrics, strict=True)
+    )
     after = learn(replace(ready, metrics=measured), record)
     return Update(after, changed_marks(state.tree, after.tree))
 
