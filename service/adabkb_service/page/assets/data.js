@@ -77,8 +77,10 @@ export class StudyData {
     return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
   }
 
+  /** The results that have the number that the charts show, which may come later than others. */
   async history() {
-    const [study, history] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    const [study, stored] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    const history = { ...stored, isThinned: stored.results.length < stored.count };
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
     if (name === undefined) return { ...history, results: history.results.filter((each) => !each.missing?.includes("value")).map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })) };
