@@ -106,3 +106,18 @@ def test_exports_have_empty_cells_and_come_back(client: Client, study: Study, tm
         ["mass", "purity"],
         ["value", "mass"],
     ]
+
+
+def test_figures_show_the_results_that_have_the_number(client: Client) -> None:
+    names = ("near", "far")
+    objectives: list[Any] = [{"metric": name, "direction": "minimize"} for name in names]
+    study = client.create_study("f", {"x": Float(0, 2)}, objectives=objectives, seed=1)
+    for x in (0.5, 1.0, 1.5):
+        study.add_result({"x": x}, metrics={"near": x, "far": 2 - x})
+    study.add_result({"x": 0.25}, metrics={"near": 0.25}, partial=True)
+    study.add_result({"x": 0.75}, metrics={"far": 1.25}, partial=True)
+    assert study.plot.front().axes
+    for name in names:
+        for draw in (study.plot.history, study.plot.parallel, study.plot.slice, study.plot.leaves):
+            assert draw(metric=name).axes
+    assert [point.observation for point in study.front().observed] == [1, 2, 3]
