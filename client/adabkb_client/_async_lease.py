@@ -47,12 +47,19 @@ class AsyncLeasedTrial(Leased):
         parameters: Parameters | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
+        partial: bool = False,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return await self._study.observe(
-            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+            self,
+            value,
+            std_error=std_error,
+            parameters=parameters,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
         )
 
     async def fail(self, reason: str) -> Answer:

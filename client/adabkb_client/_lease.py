@@ -66,12 +66,19 @@ class LeasedTrial(Leased):
         parameters: Parameters | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
+        partial: bool = False,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return self._study.observe(
-            self, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+            self,
+            value,
+            std_error=std_error,
+            parameters=parameters,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
         )
 
     def fail(self, reason: str) -> Answer:

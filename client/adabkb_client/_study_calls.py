@@ -262,8 +262,8 @@ class StudyCalls(ReportCalls):
         std_errors: Numbers | None = None,
         reason: str | None = None,
     ) -> Steps[Answer]:
-        """Replace the value of an observation, and the given metrics. The server rebuilds the model; the log keeps both
-        values and the reason."""
+        """Replace the value of an observation and the given metrics, or add those that it lacks. The server rebuilds
+        the model; the log keeps both values and the reason."""
         return self._amend(observation, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
 
     def exclude(self, observation: Observation | int, reason: str | None = None) -> Steps[Answer]:

@@ -82,8 +82,12 @@ class TrialCalls:
         parameters: Parameters | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
+        partial: bool = False,
     ) -> Steps[Answer]:
         """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
+
+        A result may come in parts. Each call adds numbers that were missing, and ``answer.observation.missing`` names
+        those that still are.
 
         Args:
             trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
@@ -93,6 +97,7 @@ class TrialCalls:
             parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
+            partial: whether numbers may be missing, because they come later.
 
         Raises:
             Invalid: the metrics are not the study's.
@@ -102,7 +107,8 @@ class TrialCalls:
                 stored nor refused the result. The result is kept on disk, and is sent when a client on this machine
                 next reaches the server.
         """
-        return self._settle(trial, {**result_of(value, std_error, metrics, std_errors), **_point(parameters)})
+        result = result_of(value, std_error, metrics, std_errors, partial=partial)
+        return self._settle(trial, {**result, **_point(parameters)})
 
     def add_result(
         self,
@@ -112,9 +118,12 @@ class TrialCalls:
         std_error: SupportsFloat | None = None,
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
+        partial: bool = False,
     ) -> Steps[Answer]:
-        """Report a result at a point of your own. It does not count towards the budget."""
-        return self._observe({**_point(parameters), **result_of(value, std_error, metrics, std_errors)})
+        """Report a result at a point of your own. It does not count towards the budget. With ``partial``, numbers may
+        be missing; ``correct`` adds them."""
+        result = result_of(value, std_error, metrics, std_errors, partial=partial)
+        return self._observe({**_point(parameters), **result})
 
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
@@ -290,6 +299,8 @@ def result_of(
     std_error: SupportsFloat | None,
     metrics: Numbers | None = None,
     std_errors: Numbers | None = None,
+    *,
+    partial: bool = False,
 ) -> dict[str, Any]:
     """Return a result in wire form.
 
@@ -303,6 +314,7 @@ def result_of(
         "std_error": None if std_error is None else finite("std_error", std_error),
         "metrics": finite_metrics("metrics", metrics),
         "std_errors": finite_metrics("std_errors", std_errors),
+        "partial": True if partial else None,
     }
     return {name: part for name, part in result.items() if part is not None}
 

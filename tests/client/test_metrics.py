@@ -52,7 +52,7 @@ def test_results_are_told_corrected_and_imported_with_metrics(client: Client, st
     assert "satisfies all outcome constraints" in study._repr_html_()
     study.correct(1, 3.0, metrics={"cost": 0.5})
     file = tmp_path / "results.csv"
-    file.write_text("x,value,cost,metrics.size,std_errors.cost\n1,4,0.25,2,0.5\n1.5,5,,2,\n")
+    file.write_text("x,value,cost,metrics.size,std_errors.cost\n1,4,0.25,2,0.5\n1.5,5,low,2,\n")
     report = study.import_results(file, progress=False)
     assert (report.stored, [error.field for error in report.errors]) == (1, ["cost"])
     assert study.import_results(file, progress=False).repeated == 1

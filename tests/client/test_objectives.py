@@ -59,7 +59,7 @@ def test_a_run_finds_a_front_and_every_answer_does_without_a_value(study: Study)
 
 def test_they_are_imported_corrected_and_refused_with_a_value(client: Client, study: Study, tmp_path: Path) -> None:
     file = tmp_path / "results.csv"
-    file.write_text("x,near,metrics.far,std_errors.near\n1,1,1,0.5\n1.5,,2,\n")
+    file.write_text("x,near,metrics.far,std_errors.near\n1,1,1,0.5\n1.5,low,2,\n")
     report = study.import_results(file, progress=False)
     assert (report.stored, [error.field for error in report.errors]) == (1, ["near"])
     assert study.import_results(file, progress=False).repeated == 1

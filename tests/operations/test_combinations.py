@@ -16,6 +16,7 @@ from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import recommendation, row
+from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
@@ -58,6 +59,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "failing": {"failure_limit": None},
     "stop": {"stop": {"no_gain_for": 50}},
     "fixed": {},
+    "partial": {"metrics": ["mass"]},
     "edited": {},
     "older": {"transfer_from": ["old"]},
     "catalogue": {},
@@ -70,6 +72,7 @@ EXCLUDED: set[frozenset[str]] = {
         "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
         "objectives": ("patience", "median", "noise", "stop", "baseline", "older"),
         "bounds": ("patience", "median"),
+        "partial": ("patience", "median"),
         "cost": ("patience", "median"),
         "per cost": ("patience", "median"),
     }.items()
@@ -100,6 +103,8 @@ def made(features: list[str]) -> StudyDefinition:
     fields: dict[str, Any] = {"direction": "minimize"}
     for each in features:
         fields |= FEATURES[each]
+    if {"partial", "bounds"} <= set(features):
+        fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))
 
 
@@ -147,6 +152,8 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
+        if "partial" in features and step % 3 == 2:
+            complete(running, late=step == 8)
     found = recommendation(running, "s", context=context)
     if "objectives" not in features:
         assert found.model is not None
@@ -185,4 +192,32 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
         told["metrics"] = {METRIC: price}
     if "objectives" in features:
         told["metrics"] = {METRIC: price, "quality": -value}
+    if "partial" in features:
+        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0 + number}
+        tell_some(running, number, None if "objectives" in features else value, told)
+        return
     observe(running, "s", Value(None if "objectives" in features else value, number, **told))  # type: ignore[arg-type]
+
+
+def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
+    """A part of a result, another one from trial to trial: its first numbers, its last ones, or all."""
+    names = list(told["metrics"])
+    kept = [names[: number % 3], names[number % 3 :], names][number % 3]
+    metrics = {name: told["metrics"][name] for name in kept}
+    value = None if number % 3 == 1 and kept else value
+    if value is not None or kept:
+        observe(running, "s", Value(value, number, partial=True, **{**told, "metrics": metrics}))  # type: ignore[arg-type]
+    else:
+        observe(running, "s", Value(None, number, **told))  # type: ignore[arg-type]
+
+
+def complete(running: Service, *, late: bool) -> None:
+    """Add what results lack; not to every second one unless it is late."""
+    for result in list_observations(running, "s", 0, 100).items:
+        if result.missing and result.trial is not None and (late or result.trial % 2):
+            metrics = {name: 2.0 + result.seq for name in result.missing if name != "value"}
+            value = 1.0 if "value" in result.missing else None
+            part = Value(value, result.trial, metrics=metrics)  # type: ignore[arg-type]
+            observed = observe(running, "s", part).view.observation
+            assert observed is not None
+            assert observed.missing == []

@@ -52,7 +52,7 @@ class Ledger:
 
     def best(self) -> ObservationRow | None:
         """The best result that counts, the earliest of equals."""
-        counted = [row for row in self.observations.values() if self.counts(row)]
+        counted = [row for row in self.observations.values() if self.counts(row) and row.value is not None]
         sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
         return max(counted, key=lambda row: (sign * (row.value or 0.0), -row.seq), default=None)
 
@@ -200,10 +200,10 @@ class Ledger:
             trial=event.trial,
             attempt=payload["attempt"],
             parameters=payload["parameters"],
-            value=payload["value"],
+            value=payload.get("value"),
             metrics=payload.get("metrics"),
             std_errors=payload.get("std_errors"),
-            std_error=payload["std_error"],
+            std_error=payload.get("std_error"),
             excluded=False,
             observed_at=event.created_at,
         )
@@ -222,11 +222,14 @@ class Ledger:
     def _corrected(self, event: EventRow) -> None:
         payload = event.payload
         row = self.observations[payload["observation"]]
-        changed = {name: payload[name] for name in ("value", "std_error", "excluded")}
+        fields = ("value", "std_error", "metrics", "std_errors", "excluded")
+        changed = {name: payload[name] for name in fields if name in payload}
         self.observations[row.seq] = replace(row, **changed)
         if row.trial is not None:
             first = next(known for known in self.observations.values() if known.trial == row.trial)
             self._move(self.trials[row.trial], value=first.value)
+
+    _measured = _corrected
 
     def _trial(self, event: EventRow) -> TrialRow:
         return self.trials[event.trial or 0]

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adabkb_service.contract.parameters import FloatParameter
+from adabkb_service.contract.requests import PointValueBody
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
@@ -85,7 +86,8 @@ def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
     best = oracle.best()
     if best is None:
         return None
-    return {"parameters": {**oracle.defaults, **best.parameters}, "value": best.value, "trial": best.trial}
+    told = {"parameters": {**oracle.defaults, **best.parameters}, "value": best.value, "trial": best.trial}
+    return told if best.metrics is None else {**told, "metrics": best.metrics, "feasible": True, "violations": {}}
 
 
 def results_since_best(oracle: ledger.Ledger) -> int:
@@ -121,7 +123,12 @@ def test_three_accounts_of_everything_that_can_happen_are_one(
     change(running, "edited", edit(0.0, 1.0, 0.5))
     observe(running, "edited", Value(-3.0, parameters={"x": 0.75, "y": 1, "m": 0.25}))
     correct(running, "edited", 5, {"excluded": True})
-    assert check(database) | check(database, "ends") | check(database, "edited") == set(get_args(EventKind))
+    create(running, definition(id="parts", metrics=["mass"]))
+    for told in ({"metrics": {"mass": 1.0}, "partial": True}, {"value": 0.5, "partial": True}):
+        observe(running, "parts", PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}, **told}))
+    correct(running, "parts", 1, {"value": 0.25})
+    kinds = [check(database, study) for study in ("ends", "edited", "parts")]
+    assert check(database).union(*kinds) == set(get_args(EventKind))
 
 
 def edit(low: float, high: float, default: float) -> dict[str, Any]:

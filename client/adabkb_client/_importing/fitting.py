@@ -174,17 +174,22 @@ def fitted(
             fills = each["kind"] == "fixed" and name not in cells
             point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name))
     item: dict[str, Any] = {"parameters": point}
-    if columns.value is not None:
+    measured = {} if columns.value is None else {"value": columns.value}
+    measured |= {f"metrics.{name}": column for name, column in columns.metrics.items()}
+    filled = [field for field, column in measured.items() if not _is_missing(plain(row.cells.get(column)))]
+    is_partial = 0 < len(filled) < len(measured)
+    if columns.value is not None and not (is_partial and "value" not in filled):
         item["value"] = part("value", number, row.cells.get(columns.value))
     error = None if columns.std_error is None or columns.value is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
         item["std_error"] = part("std_error", _std_error, error)
     if columns.metrics:
-        item["metrics"] = {name: part(name, number, row.cells.get(at)) for name, at in columns.metrics.items()}
+        told = [name for name in columns.metrics if not is_partial or f"metrics.{name}" in filled]
+        item["metrics"] = {name: part(name, number, row.cells.get(columns.metrics[name])) for name in told}
         given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
         known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
         item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
-    return item, errors
+    return {**item, **({"partial": True} if is_partial else {})}, errors
 
 
 def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:

@@ -1,16 +1,18 @@
 """Import results into a study, each once, even if the import is repeated.
 
-The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
-that the study's log already has are then skipped, so that an import of a file that has grown, or one after an
-interrupted import, adds what is missing. If the same import is started again while a batch is in transit, the batch is
-not in the log yet. Its idempotency key, which is derived from its rows and their position, is then the same, so the
-server stores it once.
+The server checks every row first, in dry runs of the batches, whose answers have the points in the form that is stored.
+So it can be told which results are in the study's log already, and these are left out: an import of a file that has
+grown since, or one that follows an import that broke off, adds what is missing. If a result was imported without some
+numbers that its row has by now, they are added to it. A batch that is on its way while the same import is started again
+is in no log yet; its idempotency key, which is made of its rows and their place, is the same, so the server stores it
+once.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from adabkb_client._bar import bar
@@ -19,7 +21,7 @@ from adabkb_client._decoding import decode
 from adabkb_client._importing.fitting import RowError, chosen, fitted, left_out
 from adabkb_client._importing.report import ImportedResult, ImportReport
 from adabkb_client._importing.sources import Source, Table, read
-from adabkb_client._models import BatchItem, Metrics, StudyInfo
+from adabkb_client._models import BatchItem, StudyInfo
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
 Item = tuple[int, dict[str, Any]]
@@ -63,7 +65,7 @@ def import_results(
         errors += problems
         if not problems:
             items.append((row.number, item))
-    known = (yield from _known(study_id)) if info.counts.observations else Counter[str]()
+    known = (yield from _known(study_id)) if info.counts.observations else {}
     results: list[ImportedResult] = []
     repeated = 0
     with bar(study_id, "row", len(items), visible=progress) as shown:
@@ -72,6 +74,11 @@ def import_results(
             checked = yield from _told(study_id, part, errors, dry_run=True)
             new = [result for result in checked if not _taken(known, result)]
             repeated += len(checked) - len(new)
+            completed = {result.row: stored for result in new if (stored := _lacking(known, result))}
+            results += yield from _complete(
+                study_id, [result for result in new if result.row in completed], completed, dry_run=dry_run
+            )
+            new = [result for result in new if result.row not in completed]
             if new and not dry_run:
                 try:
                     new = yield from _told(study_id, _as_items(new), errors, key=_key(start, new))
@@ -109,44 +116,93 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
         )
 
 
-def _known(study_id: str) -> Steps["Counter[str]"]:
-    """Return how often the log has each result without a trial, with the values as first reported: a correction does
-    not change which row a result came from."""
-    told = yield from Listing(f"{study_path(study_id)}/events", _observed).all()
-    return Counter(result for result in told if result)
+@dataclass
+class _Stored:
+    """A result without a trial that the study has: its point, and its numbers as they were first told."""
+
+    seq: int
+    point: str
+    numbers: dict[str, Any]
 
 
-def _observed(event: Mapping[str, Any]) -> str | None:
-    if event["kind"] != "observed" or event["trial"] is not None:
+_Known = dict[str, list[_Stored]]
+"""By point."""
+
+
+def _known(study_id: str) -> Steps[_Known]:
+    """Return the results that belong to no trial, as they were told: a correction changes nothing about which row they
+    came from."""
+    found: dict[int, _Stored] = {}
+    for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
+        if event is not None:
+            stored = found.setdefault(event.seq, event)
+            stored.numbers = {**event.numbers, **stored.numbers}
+    known: _Known = {}
+    for stored in found.values():
+        known.setdefault(stored.point, []).append(stored)
+    return known
+
+
+def _told_of(event: Mapping[str, Any]) -> _Stored | None:
+    if event["kind"] not in ("observed", "measured") or event["trial"] is not None:
         return None
     told = event["payload"]
-    measured = (told.get("metrics"), told.get("std_errors"))  # studies without metrics have neither
-    return _identity(told["parameters"], told.get("value"), told.get("std_error"), *measured)
+    return _Stored(told["observation"], _point_of(told["parameters"]), _numbers(told))
 
 
-def _taken(known: "Counter[str]", result: ImportedResult) -> bool:
-    """Return whether the study has a result already. A result that occurs twice must be there twice."""
-    identity = _identity_of(result)
-    if not known[identity]:
-        return False
-    known[identity] -= 1
-    return True
+def _taken(known: _Known, result: ImportedResult) -> bool:
+    """Whether the study has a result already; one that comes twice has to be there twice."""
+    told = _numbers(_numbers_of(result)).items()
+    return _take(known, result, lambda stored: told <= stored.numbers.items()) is not None
 
 
-def _identity_of(result: ImportedResult) -> str:
-    return _identity(result.parameters, result.value, result.std_error, result.metrics, result.std_errors)
+def _lacking(known: _Known, result: ImportedResult) -> _Stored | None:
+    """The stored result that lacks numbers which a row has by now; None if there is none."""
+    told = _numbers(_numbers_of(result)).items()
+    return _take(known, result, lambda stored: stored.numbers.items() < told)
 
 
-def _identity(
-    parameters: Mapping[str, Any],
-    value: float | None,
-    std_error: float | None,
-    metrics: Metrics | None,
-    std_errors: Metrics | None,
-) -> str:
-    measured = [{name: float(number) for name, number in (each or {}).items()} for each in (metrics, std_errors)]
-    told = [dict(parameters), None if value is None else float(value), std_error and float(std_error)]
-    return json.dumps([*told, *measured] if metrics else told, sort_keys=True)
+def _take(known: _Known, result: ImportedResult, fits: Callable[[_Stored], bool]) -> _Stored | None:
+    at_point = known.get(_point_of(result.parameters), [])
+    for index, stored in enumerate(at_point):
+        if fits(stored):
+            return at_point.pop(index)
+    return None
+
+
+def _complete(
+    study_id: str, results: list[ImportedResult], stored: Mapping[int, _Stored], *, dry_run: bool
+) -> Steps[list[ImportedResult]]:
+    """Add to stored results, by row, the numbers that they lack."""
+    for result in [] if dry_run else results:
+        lacking, told = stored[result.row], _numbers_of(result)
+        added: dict[str, Any] = (
+            {} if "" in lacking.numbers else {k: told[k] for k in ("value", "std_error") if k in told}
+        )
+        for field in ("metrics", "std_errors"):
+            numbers = {name: each for name, each in told.get(field, {}).items() if name not in lacking.numbers}
+            added |= {field: numbers} if numbers else {}
+        yield Call("PATCH", f"{study_path(study_id)}/observations/{lacking.seq}", added)
+    return results
+
+
+def _point_of(parameters: Mapping[str, Any]) -> str:
+    return json.dumps(dict(parameters), sort_keys=True)
+
+
+def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a result with their standard errors: of metrics by name, and the value by ""."""
+    errors = told.get("std_errors") or {}
+    found = {name: (number, errors.get(name)) for name, number in (told.get("metrics") or {}).items()}
+    if told.get("value") is not None:
+        found[""] = (told["value"], told.get("std_error") or None)
+    return found
+
+
+def _numbers_of(result: ImportedResult) -> dict[str, Any]:
+    """What the result of a row tells, in wire form."""
+    fields = ("value", "std_error", "metrics", "std_errors")
+    return {name: part for name in fields if (part := getattr(result, name)) is not None}
 
 
 def _told(
@@ -157,7 +213,7 @@ def _told(
     results = []
     for (number, _), fate in zip(items, fates, strict=True):
         if fate.answer is not None and (told := fate.answer.observation) is not None:
-            measured = (told.metrics, told.std_errors)
+            measured = (told.metrics, told.std_errors, told.missing)
             results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
         else:
             errors.extend(_refused(number, fate))
@@ -171,12 +227,12 @@ def _refused(number: int, fate: BatchItem) -> Iterator[RowError]:
 
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
-    fields = ("parameters", "value", "std_error", "metrics", "std_errors")
     return [
-        (each.row, {name: part for name in fields if (part := getattr(each, name)) is not None}) for each in results
+        (each.row, {"parameters": each.parameters, **_numbers_of(each), **({"partial": True} if each.missing else {})})
+        for each in results
     ]
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:
-    told = [start, [_identity_of(each) for each in results]]
+    told = [start, [[_point_of(each.parameters), _numbers_of(each)] for each in results]]
     return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"

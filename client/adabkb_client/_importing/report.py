@@ -22,6 +22,7 @@ class ImportedResult(Record):
     std_error: float | None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +84,8 @@ class ImportReport(Record):
 def _shown(result: ImportedResult) -> str:
     error = "" if result.std_error is None else f" ± {result.std_error!r}"
     value = _point(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
-    return f"{_point(result.parameters)}: {value}"
+    lacking = f" ({', '.join(result.missing)} missing)" if result.missing else ""
+    return f"{_point(result.parameters)}: {value}{lacking}"
 
 
 def _point(parameters: Mapping[str, Any]) -> str:

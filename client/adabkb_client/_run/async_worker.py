@@ -99,9 +99,7 @@ class _IO:
         return self._evaluation.result(await _own(begun), trial)
 
     async def observe(self, trial: AsyncLeasedTrial, result: Result) -> None:
-        await trial.observe(
-            result.value, std_error=result.std_error, metrics=result.metrics, std_errors=result.std_errors
-        )
+        await trial.observe(**result._asdict())
 
     async def fail(self, trial: AsyncLeasedTrial, reason: str) -> None:
         await trial.fail(reason)

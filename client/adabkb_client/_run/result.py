@@ -13,13 +13,14 @@ SHOWN = 0.1
 
 
 class Result(NamedTuple):
-    """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
-    then the value is None."""
+    """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
+    and there is no value. A partial result lacks numbers that come later."""
 
     value: float | None = None
     std_error: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,24 @@ class Expected:
     Args:
         of: the study, for errors, such as "study 's'".
         has_value: False if the study has several objectives, which are metrics.
-        metrics: the names of the metrics.
-        optional: the metrics that a result may omit.
+        metrics: their names.
+        optional: those of them that a result may lack.
+        needed: those of them that a partial result may not lack.
     """
 
     of: str
     has_value: bool = True
     metrics: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, study: StudyInfo) -> Self:
         """Return the result that a study expects."""
         metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
         optional = ("cost",) if study.cost == "measured" else ()
-        return cls(f"study {study.id!r}", not study.objectives, metrics, optional)
+        needed = ("cost",) if study.cost == "told" else ()
+        return cls(f"study {study.id!r}", not study.objectives, metrics, optional, needed)
 
     @property
     def example(self) -> str:
@@ -57,9 +61,10 @@ class Expected:
     def mistake_of(self, result: Result) -> str | None:
         """Return the error of a result, to follow "it" or "which"; None if it is valid."""
         told = result.metrics or {}
-        missing = [name for name in self.metrics if name not in told and name not in self.optional]
+        needed = self.needed if result.partial else self.metrics
+        missing = [name for name in needed if name not in told and name not in self.optional]
         unknown = [name for name in (*told, *(result.std_errors or ())) if name not in self.metrics]
-        if self.has_value and result.value is None:
+        if self.has_value and result.value is None and not (result.partial and told):
             return "has no value"
         if not self.has_value and result.value is not None:
             return f"has a value, while {self.of} has several objectives, which are metrics"
@@ -84,6 +89,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
             None if parts.get("std_error") is None else finite("std_error", parts["std_error"]),
             finite_metrics("metrics", parts.get("metrics")),
             finite_metrics("std_errors", parts.get("std_errors")),
+            bool(parts.get("partial")),
         )
     except WrongResult as wrong:
         raise WrongResult(f"{wrong}. {_remedy(expected)}") from None

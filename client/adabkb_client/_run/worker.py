@@ -181,7 +181,7 @@ class _IO:
         return self._evaluate(trial)
 
     async def observe(self, trial: LeasedTrial, result: Result) -> None:
-        trial.observe(result.value, std_error=result.std_error, metrics=result.metrics, std_errors=result.std_errors)
+        trial.observe(**result._asdict())
 
     async def fail(self, trial: LeasedTrial, reason: str) -> None:
         trial.fail(reason)

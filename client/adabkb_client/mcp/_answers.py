@@ -115,6 +115,7 @@ class ChangeAnswer(TypedDict):
 
     trial: NotRequired[TrialAnswer]
     observation: NotRequired[int]
+    missing: NotRequired[list[str]]
     study: StatusAnswer
 
 
@@ -278,6 +279,7 @@ def change(answer: Answer) -> ChangeAnswer:
     found: ChangeAnswer = some(
         trial=None if answer.trial is None else trial(answer.trial),
         observation=None if answer.observation is None else answer.observation.seq,
+        missing=list(answer.observation.missing) or None if answer.observation is not None else None,
         study=status(answer.study),
     )
     return found

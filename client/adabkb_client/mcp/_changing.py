@@ -20,6 +20,7 @@ from adabkb_client.mcp._values import (
     Key,
     Metrics,
     Number,
+    Partial,
     Point,
     Result,
     StdError,
@@ -176,13 +177,20 @@ class Changing:
         parameters: Annotated[
             Point | None, Field(description="the evaluated point, if it differs from the suggested one")
         ] = None,
+        partial: Partial = False,
         key: Key = None,
     ) -> answers.ChangeAnswer:
         """Store the result of a trial, once it is measured. Never invent a value: if there is none, call fail or
-        release. The same result again changes nothing; another one is refused."""
+        release. The same result again changes nothing; another one is refused. The answer names what is missing."""
         _check_some_result(value, metrics)
         steps = StudyCalls(study).observe(
-            trial, value, std_error=std_error, parameters=parameters, metrics=metrics, std_errors=std_errors
+            trial,
+            value,
+            std_error=std_error,
+            parameters=parameters,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
         )
         return answers.change(await self._perform(steps, context, key))
 

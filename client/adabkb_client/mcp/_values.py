@@ -53,6 +53,10 @@ Metrics = Annotated[
     dict[str, Number] | None,
     Field(description="every other metric that the study measures, and its objectives if there are several, by name"),
 ]
+Partial = Annotated[
+    bool,
+    Field(description="true if some numbers are not measured yet; the same tool adds them later, for the same trial"),
+]
 StdErrors = Annotated[
     dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None,
     Field(description="standard errors of metrics by name, if known"),

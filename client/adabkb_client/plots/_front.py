@@ -18,9 +18,11 @@ def front(
         return saying(figure, f"Study {study_id} has no results yet.")
     figure = canvas(figure, 6.4, 4.4)
     axes = figure.add_subplot()
-    points = [each.metrics for each in observations if each.metrics is not None and each.counts]
+    told = [each.metrics for each in observations if each.metrics is not None and each.counts]
+    points = [each for each in told if {across, up} <= each.keys()]
     dots(axes, [each[across] for each in points], [each[up] for each in points], "result")
-    estimates = [(each.metrics[across], each.metrics[up]) for each in found.model]
+    known = [each.metrics for each in found.model if {across, up} <= each.metrics.keys()]
+    estimates = [(each[across], each[up]) for each in known]
     axes.errorbar(
         numbers(x.mean for x, _ in estimates),
         numbers(y.mean for _, y in estimates),

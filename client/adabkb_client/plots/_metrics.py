@@ -40,12 +40,13 @@ def within(info: StudyInfo, values: Iterable[float | None]) -> list[float]:
 
 
 def valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:
-    """Return results with the values of a metric."""
+    """Return results whose values are those of a metric, without those that lack it."""
     if metric is None:
-        return list(observations)
+        return [each for each in observations if "value" not in each.missing]
     return [
-        replace(each, value=(each.metrics or {})[metric], std_error=(each.std_errors or {}).get(metric))
+        replace(each, value=each.metrics[metric], std_error=(each.std_errors or {}).get(metric))
         for each in observations
+        if each.metrics is not None and metric in each.metrics
     ]
 
 

@@ -21,7 +21,7 @@ SHOWN = 100
 
 Result = float | dict[str, Any]
 """A value, or an object with fields of a result: value, std_error, metrics, std_errors."""
-FIELDS = {"value", "std_error", "metrics", "std_errors"}
+FIELDS = {"value", "std_error", "metrics", "std_errors", "partial"}
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -178,6 +178,10 @@ def _parsed(text: str, source: str) -> Result:
 
 
 def _checked(name: str, part: Any) -> Any:
+    if name == "partial":
+        if not isinstance(part, bool):
+            raise NoResult(f"partial in the result must be true or false, not {part!r}")
+        return part
     if name in ("value", "std_error"):
         return _finite(name, part)
     if not isinstance(part, dict):

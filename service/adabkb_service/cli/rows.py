@@ -46,10 +46,17 @@ def results(found: Iterable[Row]) -> list[Row]:
             "std_error": each["std_error"],
             **(each.get("metrics") or {}),
             **_shown(each["parameters"]),
-            "note": " ".join(word for word in ("excluded", "outside") if each.get(word)),
+            "note": _standing(each),
         }
         for each in found
     ]
+
+
+def _standing(result: Row) -> str:
+    """Why a result does not count, and what it lacks."""
+    words = [word for word in ("excluded", "outside") if result.get(word)]
+    lacking = ", ".join(result.get("missing") or ())
+    return "; ".join([*words, *([f"{lacking} missing"] if lacking else [])])
 
 
 def studies(found: Iterable[Row]) -> list[Row]:

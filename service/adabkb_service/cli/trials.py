@@ -31,6 +31,7 @@ from adabkb_service.cli.values import (
 
 Attempt = Annotated[int | None, typer.Option(help="number of the attempt (default: the current one)")]
 StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
+Partial = Annotated[bool, typer.Option("--partial", help="some numbers come later, with another call")]
 LeaseSeconds = Annotated[
     float | None, typer.Option(help="duration of the lease in seconds (default: the study's)", show_default=False)
 ]
@@ -74,20 +75,24 @@ def observe(
     std_error: StdError = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
+    partial: Partial = False,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report the result of a trial.
+    """Report the result of a trial, or a part of it.
 
     \b
     adabkb result observe svm 7 0.93 --std-error 0.01 --metric latency_ms=12
+    adabkb result observe reaction 7 0.93 --partial
+    adabkb result observe reaction 7 --metric purity=0.98
     """
     if value is None and not metric:
         fail(
             "give a value, or --metric NAME=NUMBER for each of several objectives. If there is none: "
             f"adabkb trial fail {study} {trial} REASON"
         )
-    body = {**body_of(value=value, std_error=std_error, attempt=attempt), **parse_metrics(metric, metric_std_error)}
+    body = body_of(value=value, std_error=std_error, attempt=attempt, partial=partial or None)
+    body |= parse_metrics(metric, metric_std_error)
     if parameters:
         body["parameters"] = parse_point(parameters)
     _tell(server, study, trial, body, as_json=as_json)
@@ -118,6 +123,7 @@ def add(
     std_error: StdError = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
+    partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
     """Report a result at a point of your own.
@@ -129,7 +135,7 @@ def add(
     adabkb result add forest depth=7 --metric error=0.08 --metric nodes=2200
     """
     value, point_of_result = parse_result(parameters)
-    body = body_of(value=value, std_error=std_error, parameters=point_of_result)
+    body = body_of(value=value, std_error=std_error, parameters=point_of_result, partial=partial or None)
     body |= parse_metrics(metric, metric_std_error)
     answer = server.post(path(study, "/observe"), body)
     show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
@@ -331,7 +337,9 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
 
 def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_json: bool) -> None:
     answer = server.post(path(study, "/observe"), {"trial": trial, **fate})
-    show(answer, f"Trial {trial} is {answer['trial']['state']}. {summary(answer['study'])}", as_json=as_json)
+    lacking = ", ".join((answer["observation"] or {}).get("missing", []))
+    state = f"{answer['trial']['state']}; {lacking} missing" if lacking else answer["trial"]["state"]
+    show(answer, f"Trial {trial} is {state}. {summary(answer['study'])}", as_json=as_json)
 
 
 def body_of(**fields: Any) -> dict[str, Any]:

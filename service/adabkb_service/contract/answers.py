@@ -123,6 +123,10 @@ class Observation(Answer):
         Metrics | None, of_metrics("other measured quantities, or the objectives if there are several")
     ] = None
     std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
+    missing: Annotated[
+        list[str],
+        Field(exclude_if=not_, description="numbers that the result still lacks: value, and metrics by name"),
+    ] = []
     excluded: bool
     outside: Annotated[
         bool,

@@ -57,13 +57,27 @@ def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 def violations(metrics: tuple[Metric, ...], values: Metrics) -> Metrics:
     """Return how far values exceed the bounds, by the names of the metrics that do."""
-    found = {metric.name: metric.violation(values[metric.name]) for metric in metrics}
+    found = {each.name: each.violation(values[each.name]) for each in metrics if each.name in values}
     return {name: amount for name, amount in found.items() if amount > 0.0}
 
 
 def total_violation(metrics: tuple[Metric, ...], values: Metrics) -> float:
     """Return the sum of the relative violations; 0 for a feasible result."""
-    return math.fsum(metric.relative_violation(values[metric.name]) for metric in metrics)
+    return math.fsum(each.relative_violation(values[each.name]) for each in metrics if each.name in values)
+
+
+def missing(metrics: tuple[Metric, ...], value: float | None, values: Metrics | None) -> list[str]:
+    """Return the names of what a result lacks: ``value``, unless the study has several objectives, and metrics."""
+    several = any(metric.goal for metric in metrics)
+    lacking = [] if several or value is not None else ["value"]
+    return [*lacking, *(metric.name for metric in metrics if metric.name not in (values or {}))]
+
+
+def is_decided(metrics: tuple[Metric, ...], value: float | None, values: Metrics | None) -> bool:
+    """Return whether a result has all that decides how good it is: its value or all objectives, and each metric with
+    bounds."""
+    others = {metric.name for metric in metrics if not (metric.goal or metric.is_bounded)}
+    return others.issuperset(missing(metrics, value, values))
 
 
 def _bounds(constraint: Mapping[str, Any]) -> tuple[float, float]:

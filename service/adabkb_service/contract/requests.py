@@ -54,6 +54,10 @@ MetricValues = Annotated[
     Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | None,
     Field(description="values of the study's metrics, by name"),
 ]
+Partial = Annotated[
+    bool,
+    Field(description="whether numbers may be missing, which a later request for the same trial adds"),
+]
 Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
 MetricErrors = Annotated[
     Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
@@ -153,6 +157,7 @@ class TrialValueBody(Body):
     std_error: StdError | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
+    partial: Partial = False
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None, Field(description="the point that was evaluated, if it differs from the suggested one")
@@ -178,6 +183,7 @@ class PointValueBody(Body):
     std_error: StdError | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
+    partial: Partial = False
     trial: None = None
 
 

@@ -59,9 +59,15 @@ class Prediction:
     """``paper``: the confidence bounds of the algorithm, mean - beta s and mean + beta s. ``auto``: the ends of the
     central 90% interval."""
     metrics: tuple[Prediction, ...] = ()
-    """Predictions of each metric of the study."""
+    """Predictions of each metric of the study; NaN for one that has no result yet."""
     feasible: Array | None = None
     """(k,) probability that all bounds of metrics hold; None without metrics."""
+
+    @classmethod
+    def unknown(cls, count: int) -> Prediction:
+        """Of a metric that has no result yet: NaN at so many points."""
+        nothing = np.full(count, np.nan)
+        return cls(nothing, nothing, nothing, nothing)
 
     @classmethod
     def normal(cls, mean: Array, std: Array) -> Prediction:

@@ -14,6 +14,7 @@ class Measured(NamedTuple):
     """The value of a metric in a result, multiplied by the metric's sign (``Metric.sign``)."""
 
     value: float
+    """NaN if it is not known yet."""
     error: float
     """Standard error of the value; 0 if unknown."""
 

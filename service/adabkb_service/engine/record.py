@@ -21,7 +21,7 @@ class Record:
     positions: Array
     """(T, d) positions in the unit cube."""
     values: Array
-    """(T,) results, with the engine's sign: larger is better."""
+    """(T,) results, with the engine's sign: larger is better. NaN for one that is not known yet."""
     errors: Array
     """(T,) standard errors of the results, in the user's units; 0 if unknown."""
     ordinals: Ints
@@ -63,6 +63,14 @@ class Record:
         """The record with these values and standard errors of metrics, (T,) each."""
         metrics = tuple(replace(self, values=values, errors=errors) for values, errors in columns)
         return replace(self, metrics=metrics) if metrics else self
+
+    def known(self) -> Record:
+        """The results that have a value; of metrics they may lack some."""
+        has = ~np.isnan(self.values)
+        if has.all():
+            return self
+        found = of(self.positions[has], self.values[has], self.errors[has])
+        return found.with_metrics((metric.values[has], metric.errors[has]) for metric in self.metrics)
 
     def first_rows(self) -> Ints:
         """The row of the first result of each distinct point, by ordinal."""

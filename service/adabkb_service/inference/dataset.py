@@ -6,6 +6,7 @@ edited space are kept, since a later edit may include them again. Until then the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,12 +31,17 @@ class Result:
     position: Array | None
     """(d,) in the unit cube; None outside the space."""
     value: float
-    """Larger is better."""
+    """Larger is better; NaN while it is not known."""
     error: float
     """Standard error of the value; 0 if unknown."""
     excluded: bool
     metrics: tuple[Measured, ...] = ()
-    """In the order of the study's metrics."""
+    """In the order of the study's metrics; NaN while one is not known."""
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the value is known."""
+        return not math.isnan(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Dataset:
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
             self.awaited[event.trial] = self._place(payload["parameters"])
-        elif event.brings_result or event.kind == "corrected":
+        elif event.brings_result or event.changes_result:
             result = self.results[_key(event)] = self.result(event)
             if event.trial is not None:
                 handed_out = self.awaited.pop(event.trial, None)
@@ -109,7 +115,7 @@ class Dataset:
         self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
     def result(self, event: EventRow) -> Result:
-        """The observation of an ``observed`` or ``corrected`` event, or the estimate of a ``stopped`` trial."""
+        """The observation that an event adds or changes, or the estimate of a ``stopped`` trial."""
         payload = event.payload
         if event.kind == "stopped":
             payload = {**payload, **payload["estimate"]}
@@ -128,8 +134,10 @@ class Dataset:
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
-        """Positions of the points that may still get a result, by trial number, shape (k, d)."""
-        return self._stack([self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)])
+        """Positions of the points that may still get a value, shape (k, d): by trial number, then those of results
+        without one in log order."""
+        awaited = [self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)]
+        return self._stack([*awaited, *(each.position for each in self.counting().values() if not each.has_value)])
 
     def failed_points(self) -> Array:
         """Positions of the points that failed, by trial number, shape (f, d)."""
@@ -147,8 +155,15 @@ class Dataset:
         """The results that are not excluded and lie inside the space, in log order."""
         return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
 
+    def numbers(self, metric: str | None = None) -> list[int]:
+        """The keys of the results that count and have a value of the objective, or of a metric, in log order."""
+        if metric is None or (self.objective is not None and self.objective.name == metric):
+            return [key for key, each in self.counting().items() if each.has_value]
+        index = [each.name for each in self.metrics].index(metric)
+        return [key for key, each in self.counting().items() if not math.isnan(each.metrics[index].value)]
+
     def record(self) -> Record:
-        """The results that count as arrays, in log order."""
+        """The results that count as arrays, in log order; NaN for what is not known."""
         counted = self.counting().values()
         return record.of(
             self._stack([result.position for result in counted]),
@@ -159,13 +174,13 @@ class Dataset:
 
     def distinct_points(self) -> list[Array]:
         """Positions of the distinct points of the record, in order of first observation; the index is the ordinal."""
-        found = self.record()
+        found = self.record().known()
         return list(found.positions[found.first_rows()])
 
     def _value(self, payload: Mapping[str, Any]) -> Measured:
         if self.objective is not None:
             return _measured(self.objective, payload)
-        return Measured(self.sign * payload["value"], payload.get("std_error") or 0.0)
+        return Measured(self.sign * payload.get("value", math.nan), payload.get("std_error") or 0.0)
 
     def _place(self, parameters: dict[str, Any]) -> HandedOutPoint:
         return HandedOutPoint(parameters, self._position(parameters))
@@ -195,20 +210,22 @@ def is_decision(event: EventRow) -> bool:
 
 
 def superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of the observations that need not be folded, because a correction or an edit of the space rebuilds the
-    model before it decides on another point.
+    """Indices of the observations and their changes that need not be folded, because a later change or an edit of the
+    space rebuilds the model before it decides on another point.
 
     This also skips observations that cannot be folded.
     """
     found, is_rebuilt = set(), False
     for index in range(len(log) - 1, -1, -1):
         event = log[index]
-        if event.kind in ("corrected", "edited"):
+        if event.kind == "edited":
             is_rebuilt = True
         elif is_decision(event):
             is_rebuilt = False
-        elif event.brings_result and is_rebuilt:
-            found.add(index)
+        elif event.brings_result or event.changes_result:
+            if is_rebuilt:
+                found.add(index)
+            is_rebuilt = is_rebuilt or event.changes_result
     return found
 
 
@@ -217,4 +234,5 @@ def _key(event: EventRow) -> int:
 
 
 def _measured(metric: Metric, payload: Mapping[str, Any]) -> Measured:
-    return Measured(metric.sign * payload["metrics"][metric.name], payload["std_errors"].get(metric.name, 0.0))
+    value = payload["metrics"].get(metric.name, math.nan)
+    return Measured(metric.sign * value, payload["std_errors"].get(metric.name, 0.0))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
+from adabkb_service.engine.moves import Update
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
@@ -168,7 +169,7 @@ class Model:
 
     def _expected(self, point: Array) -> Expected | None:
         """The prediction at a point (d,); None without results."""
-        if not self.dataset.results:
+        if not any(each.has_value for each in self.dataset.results.values()):
             return None
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
@@ -246,16 +247,27 @@ class Model:
             result = self.dataset.result(event)
             if result.position is None:  # the space was edited since the point was issued
                 return
+            if not result.has_value:
+                self._rebuild(event)
+                return
             update = self.policy.observe(self.state, result.position, result.value, result.error, result.metrics)
-        elif event.kind == "corrected":
-            self.dataset.apply(event)
-            update = self.policy.rebuild(self.state, self.dataset.record(), self.cells)
+        elif event.changes_result:
+            self._rebuild(event)
+            return
         elif event.kind == "edited":
             self._edit(event)
             self.cells, self.unsaved, self.is_new_tree = {}, {}, True
             update = self.policy.edited(self.state, self.dataset.space, self.definition.config(), self.dataset.record())
         else:
             return
+        self._update(update)
+
+    def _rebuild(self, event: EventRow) -> None:
+        """Apply an event after which the record is not the former one and a result more."""
+        self.dataset.apply(event)
+        self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
+
+    def _update(self, update: Update[Any]) -> None:
         self.state, self.prepared = update.state, False
         self._change_cells(update.cells)
 

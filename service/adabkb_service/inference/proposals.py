@@ -37,7 +37,7 @@ class Expected(NamedTuple):
     lcb: float
     ucb: float
     metrics: dict[str, Expected] | None = None
-    """Predictions of the study's metrics, by name; None without metrics."""
+    """Predictions of the study's metrics that have results, by name; None without metrics."""
     feasible_probability: float | None = None
     """Probability that the point satisfies all outcome constraints."""
     is_of_first: bool = False
@@ -72,16 +72,19 @@ def expected(
     rows = zip(own, found.feasible.tolist(), *columns, strict=True)
     if objective is None:
         return [
-            of_objective._replace(metrics=dict(zip(names, row, strict=True)), feasible_probability=probability)
+            of_objective._replace(metrics=_with_results(names, row), feasible_probability=probability)
             for of_objective, probability, *row in rows
         ]
     names = [objective.name, *names]
     return [
-        first._replace(
-            metrics=dict(zip(names, (first, *row), strict=True)), feasible_probability=probability, is_of_first=True
-        )
+        first._replace(metrics=_with_results(names, (first, *row)), feasible_probability=probability, is_of_first=True)
         for first, probability, *row in rows
     ]
+
+
+def _with_results(names: Sequence[str], predictions: Sequence[Expected]) -> dict[str, Expected]:
+    """By name, without those of metrics that have no result yet."""
+    return {name: each for name, each in zip(names, predictions, strict=True) if not math.isnan(each.mean)}
 
 
 def in_units(found: Prediction, sign: float) -> list[Expected]:

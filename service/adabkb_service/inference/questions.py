@@ -199,7 +199,7 @@ def front(model: Model, feasible: float) -> FrontFound:
     """The Pareto front of a study with several objectives."""
     found, dataset = model.policy.front(model.state, feasible), model.dataset
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
-    counting = list(dataset.counting())
+    counting = dataset.numbers()
     signed = zip(objectives, found.reference.tolist(), strict=True)
     predictions = model.predict(found.points) if len(found.points) else []
     return FrontFound(
@@ -218,7 +218,7 @@ def front(model: Model, feasible: float) -> FrontFound:
 def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
     """The number of results, and the sensitivity of the posterior mean of a metric (of the objective if None) to the
     parameters. The sensitivity is None for too few results and for a constant mean."""
-    results = model.policy.report(model.state).observations
+    results = len(model.dataset.numbers(metric))
     if results < FEWEST_RESULTS:
         return results, None
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
@@ -229,13 +229,13 @@ def validation(model: Model, metric: str | None) -> Validated:
     """Leave-one-out predictions of the results of a metric, or of the objective if None. Estimates of stopped trials
     are not results."""
     state, sign = model.of(metric)
-    results, found = model.policy.report(model.state).observations, model.policy.left_out(state)
+    counting, found = model.dataset.numbers(metric), model.policy.left_out(state)
     if found is None:
-        return Validated(results, None)
-    counting, values = list(model.dataset.counting()), sign * state.record.values[found.rows]
+        return Validated(len(counting), None)
+    values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
     rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), strict=True)
-    return Validated(results, [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
+    return Validated(len(counting), [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:
@@ -266,14 +266,13 @@ def assessment(model: Model, best: Point | None) -> Assessed:
 def _spreads(model: Model) -> dict[str, Spread]:
     """By metric; the single objective has the key "". Empty before the first result."""
     record, dataset = model.dataset.record(), model.dataset
-    if not record.size:
-        return {}
     named = {"": (record.values, model.sign)} if dataset.objective is None else {}
     if dataset.objective is not None:
         named[dataset.objective.name] = record.values, dataset.objective.sign
     for metric, its in zip(dataset.metrics, record.metrics, strict=True):
         named[metric.name] = its.values, metric.sign
-    return {name: _spread(sign * values) for name, (values, sign) in named.items()}
+    known = {name: sign * values[~np.isnan(values)] for name, (values, sign) in named.items()}
+    return {name: _spread(values) for name, values in known.items() if len(values)}
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:
@@ -329,7 +328,9 @@ def partition(
     found = _boxes(model, keys)
     predictions = model.predict(np.array([each.centroid for each in found]))
     if metric is not None:
-        predictions = [each.metrics[metric] for each in predictions if each.metrics is not None]
+        predictions = [each.metrics[metric] for each in predictions if each.metrics and metric in each.metrics]
+        if not predictions:  # it has no result yet
+            return [], None
     indices = [math.nan] * len(keys)
     if metric is None:
         indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()

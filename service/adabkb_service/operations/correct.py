@@ -1,7 +1,9 @@
-"""PATCH and DELETE of an observation. A correction is an event, after which the model is rebuilt."""
+"""PATCH and DELETE of an observation: a correction is an event, and so is a number that the result lacked. The model is
+rebuilt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,6 +11,7 @@ from adabkb_service.contract.answers import Corrected
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.storage.rows import ObservationRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.metric_checks import OF_METRICS, check_natural_bounds, corrected_metrics
@@ -43,19 +46,41 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     changes = changes | corrected_metrics(metrics, was, changes)
     differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
     if differing:
-        told = {name: getattr(was, name) for name in CORRECTABLE if name not in _absent(metrics)}
-        payload = {
-            "observation": seq,
-            "parameters": was.parameters,
-            **told,
-            **differing,
-            "was": {name: told[name] for name in differing},
-            "reason": reason,
-        }
-        draft.record("corrected", payload, was.trial)
+        record_change(draft, was, differing, reason)
     lifecycle.update_state(draft)
-    corrected = render.observation(draft.observation(seq), draft.space)
+    definition = definition_of(draft.study.definition)
+    corrected = render.observation(draft.observation(seq), definition, draft.space)
     return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
+
+
+def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], reason: str | None = None) -> None:
+    """Record new values of an observation's columns: as a correction, unless they only add numbers that it lacked."""
+    absent = _absent(metrics_of(draft.study.definition))
+    told = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
+    after = {**told, **changes}
+    if after.get("value", 0.0) is None:
+        after = {name: each for name, each in after.items() if name not in ("value", "std_error")}
+    payload = {
+        "observation": was.seq,
+        "parameters": was.parameters,
+        **after,
+        "was": {name: told[name] for name in changes},
+        "reason": reason,
+    }
+    draft.record("measured" if _only_adds(told, changes) else "corrected", payload, was.trial)
+
+
+def _only_adds(was: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    """Whether changes leave all numbers as they were, with their standard errors."""
+    if "excluded" in changes or (changes.keys() & {"value", "std_error"} and was["value"] is not None):
+        return False
+    known = was.get("metrics") or {}
+    return all(
+        after.get(name) == (was[field] or {}).get(name)
+        for field, after in changes.items()
+        if field in OF_METRICS
+        for name in known
+    )
 
 
 def _absent(metrics: tuple[Metric, ...]) -> tuple[str, ...]:

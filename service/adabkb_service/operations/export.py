@@ -127,9 +127,10 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
     line("study", format=FORMAT, **lifecycle.full(study).model_dump(mode="json"))
     for trial in _trials(connection, study):
         shown("trial", render.trial(trial))
-    space = definition_of(study.definition).space()
+    definition = definition_of(study.definition)
+    space = definition.space()
     for observation in _observations(connection, study):
-        shown("observation", render.observation(observation, space))
+        shown("observation", render.observation(observation, definition, space))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
     for each in files.page(connection, study.id, 0):

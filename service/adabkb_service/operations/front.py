@@ -106,9 +106,11 @@ def _steps(growth: list[tuple[int, float]]) -> list[answers.Growth]:
 
 
 def _observed(service: Service, study: StudyRow, results: list[int]) -> list[answers.FrontPoint]:
-    space = definition_of(study.definition).space()
+    definition = definition_of(study.definition)
+    space = definition.space()
     with service.database.reading() as connection:
-        found = [render.observation(row, space) for row in observations.of_numbers(connection, study.id, results)]
+        rows = observations.of_numbers(connection, study.id, results)
+    found = [render.observation(row, definition, space) for row in rows]
     return [
         answers.FrontPoint(observation=each.seq, trial=each.trial, parameters=each.parameters, metrics=each.metrics)
         for each in found

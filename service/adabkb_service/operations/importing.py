@@ -244,13 +244,16 @@ def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
 
 
 def _check_results(told: ReplayState, shown: list[Line]) -> None:
-    """Check that the results rebuilt from the log are those in the file."""
-    lines, space = {line.content.seq: line for line in shown}, definition_of(told.study.definition).space()
+    """The results, which are made from the log, are those that the file shows."""
+    lines, definition = {line.content.seq: line for line in shown}, definition_of(told.study.definition)
+    space = definition.space()
     _check_complete("observations", told.observations, lines, shown)
     for seq, row in told.observations.items():
         at, observation = lines[seq]
         numbers = [observation.value or 0.0, *(observation.metrics or {}).values()]
-        if dict(render.observation(row, space)) != dict(observation) or not all(map(math.isfinite, numbers)):
+        if dict(render.observation(row, definition, space)) != dict(observation) or not all(
+            map(math.isfinite, numbers)
+        ):
             _refuse(at, f"observation {seq} differs from the log")
 
 

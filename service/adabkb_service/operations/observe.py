@@ -12,6 +12,7 @@ from functools import partial
 
 from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, StudySummary
 from adabkb_service.contract.requests import BatchBody, ObserveBody
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.study import lifecycle, render
@@ -87,8 +88,10 @@ def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody
 
 
 def _item(draft: Draft, recorded: Recorded) -> BatchItem:
+    trial, row = recorded.trial, recorded.observation
+    definition = definition_of(draft.study.definition)
     return BatchItem(
         status=200,
-        trial=None if recorded.trial is None else render.trial(recorded.trial),
-        observation=None if recorded.observation is None else render.observation(recorded.observation, draft.space),
+        trial=None if trial is None else render.trial(trial),
+        observation=None if row is None else render.observation(row, definition, draft.space),
     )

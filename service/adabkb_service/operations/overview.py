@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
@@ -114,14 +114,23 @@ class Overview:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
-            space = definition_of(studies.get(connection, study_id).definition).space()
+            definition = definition_of(studies.get(connection, study_id).definition)
+            names = [each.name for each in definition.metrics_with_bounds]
             rows, count = result_table.page(
-                connection, study_id, kind=kind, worker=worker, sort=sort, offset=offset, limit=limit
+                connection,
+                study_id,
+                kind=kind,
+                worker=worker,
+                sort=sort,
+                offset=offset,
+                limit=limit,
+                measured=names if definition.objectives else [None, *names],
             )
             seqs = [row.result.seq for row in rows if row.result is not None]
             corrected = result_table.corrected(connection, study_id) if seqs else set()
             repeats = result_table.repeats(connection, study_id, seqs)
-        return Lines([_line(row, space, corrected, repeats) for row in rows], count)
+        space = definition.space()
+        return Lines([_line(row, definition, space, corrected, repeats) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results, thinned if there are many, each with the prediction from when it was suggested.
@@ -133,8 +142,10 @@ class Overview:
             study = studies.get(connection, study_id)
             rows = overview.thinned(connection, study_id, study.observations, self._most_results)
             best = self._records.of(connection, study)
-        space = definition_of(study.definition).space()
-        return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
+        definition = definition_of(study.definition)
+        space = definition.space()
+        results = [_result(row, definition, space) for row in rows]
+        return {"count": study.observations, "results": results, "records": best}
 
     def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
         """Return the density of a study's results, for the objective or a metric; None without results.
@@ -206,8 +217,10 @@ class Overview:
     def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
         """Return the observations of a trial, in order."""
         with self._service.database.reading() as connection:
-            space = definition_of(studies.get(connection, study_id).definition).space()
-            return [render.observation(row, space) for row in observations.of_trial(connection, study_id, trial)]
+            definition = definition_of(studies.get(connection, study_id).definition)
+            rows = observations.of_trial(connection, study_id, trial)
+        space = definition.space()
+        return [render.observation(row, definition, space) for row in rows]
 
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Return the numbers, by column, of the catalogue row of a point; empty without a catalogue.
@@ -232,25 +245,29 @@ class Overview:
             StudyNotFound, ObservationNotFound: the study or the observation does not exist.
         """
         with self._service.database.reading() as connection:
-            space = definition_of(studies.get(connection, study_id).definition).space()
+            definition = definition_of(studies.get(connection, study_id).definition)
             row = observations.get(connection, study_id, seq)
             told = overview.events_of_result(connection, study_id, seq)
-        return render.observation(row, space), [render.event(each) for each in told]
+        return render.observation(row, definition, definition.space()), [render.event(each) for each in told]
 
 
 def _line(
-    row: result_table.TableRow, space: Space, corrected: set[int], repeats: Mapping[int, result_table.Repeats]
+    row: result_table.TableRow,
+    definition: StoredDefinition,
+    space: Space,
+    corrected: set[int],
+    repeats: Mapping[int, result_table.Repeats],
 ) -> Line:
     trial = None if row.trial is None else render.trial(row.trial)
     if row.result is None:
         return Line(trial, None)
     seq = row.result.seq
-    return Line(trial, render.observation(row.result, space), seq in corrected, repeats.get(seq))
+    return Line(trial, render.observation(row.result, definition, space), seq in corrected, repeats.get(seq))
 
 
-def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:
-    view = render.observation(row.observation, space).model_dump(mode="json")
-    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither kind counts
+def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:
+    view = render.observation(row.observation, definition, space).model_dump(mode="json")
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
     known = {
         "phase": row.phase,
         "expected": row.expected,

@@ -84,9 +84,10 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation, int]:
     """Return observations, ordered by seq, after a given seq."""
     with service.database.reading() as connection:
-        space = definition_of(studies.get(connection, study_id).definition).space()
+        definition = definition_of(studies.get(connection, study_id).definition)
         found = observations.bounded_page(connection, study_id, after, limit)
-    items = [render.observation(row, space) for row in found.rows]
+    space = definition.space()
+    items = [render.observation(row, definition, space) for row in found.rows]
     return Page(items, None if found.is_last else found.rows[-1].seq)
 
 

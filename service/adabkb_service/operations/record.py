@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adabkb_service.contract.cost import COST
-from adabkb_service.contract.metrics import metrics_of
+from adabkb_service.contract.metrics import metrics_of, missing
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
+from adabkb_service.operations.correct import record_change
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
@@ -19,6 +20,8 @@ from adabkb_service.study.metric_checks import check_natural_bounds, checked_met
 from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
+Numbers = dict[str | None, tuple[float, float | None]]
+"""Values with their standard errors: of metrics by name, and of the objective by None."""
 SHORTEST = 1e-3
 """The minimum duration of an attempt, in seconds, if the duration is its cost."""
 
@@ -57,22 +60,25 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     _check_not_stopped(trial)
-    earlier = None
-    if trial.state == "completed":  # by its first result, of any attempt
-        earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
+    earlier = _earlier(draft, trial, attempt, is_given=result.attempt is not None)
     result = _with_measured_cost(draft, trial, result, earlier)
-    metrics = checked_metrics(metrics_of(draft.study.definition), result)
+    metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
     if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
         parameters = feasible_point(draft.space, evaluated(draft, trial, result.parameters), "/parameters")
     if earlier is not None:
-        if _told(as_values(earlier)) != _told({**vars(result), **metrics}):
-            _check_same_as_told(draft, trial, earlier, result)
+        known, told = _numbers(as_values(earlier)), _numbers({**vars(result), **metrics})
+        if any(known.get(name, number) != number for name, number in told.items()):
+            _check_same_as_told(draft, trial, earlier, result, told)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(
                 f"Attempt {attempt} of trial {trial.number} was evaluated at {shown(earlier.parameters)}."
             )
-        return Recorded(trial, earlier, "repeated")
+        if told.keys() <= known.keys():
+            return Recorded(trial, earlier, "repeated")
+        check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
+        record_change(draft, earlier, _with_added(earlier, result, metrics))
+        return Recorded(draft.trial(trial.number), draft.observation(earlier.seq))
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
@@ -81,6 +87,30 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
     observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
     return Recorded(draft.trial(trial.number), observation, "late" if is_late else "stored")
+
+
+def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
+    """The result of an attempt of a completed trial, if it has one. Where the request names no attempt, it is about the
+    trial's first result as long as that lacks numbers."""
+    if trial.state != "completed":  # by its first result, whatever attempt that was of
+        return None
+    found = draft.observations_of(trial.number)
+    own = next((known for known in found if known.attempt == attempt), None)
+    metrics = metrics_of(draft.study.definition)
+    if own is None and not is_given and found and missing(metrics, found[0].value, found[0].metrics):
+        return found[0]
+    return own
+
+
+def _with_added(
+    earlier: ObservationRow, result: TrialValueBody, metrics: dict[str, dict[str, float]]
+) -> dict[str, Any]:
+    """The columns of a result that change when numbers are added to it."""
+    changes: dict[str, Any] = {}
+    if earlier.value is None and result.value is not None:
+        changes = {"value": result.value, "std_error": result.std_error}
+    merged = {field: {**values, **(getattr(earlier, field) or {})} for field, values in metrics.items()}
+    return changes | {field: values for field, values in merged.items() if values != (getattr(earlier, field) or {})}
 
 
 def _with_measured_cost(
@@ -133,23 +163,27 @@ def _check_not_stopped(trial: TrialRow) -> None:
         )
 
 
-def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody) -> None:
-    """Compare with the result as first reported, which the log holds if it was corrected later."""
+def _check_same_as_told(
+    draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody, numbers: Numbers
+) -> None:
+    """Compare with the numbers as they were first reported, which are in the log if they have been corrected since."""
+    told: Numbers = {}
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
-        told = event.payload
-        if event.kind == "observed" and told["observation"] == earlier.seq:
-            if _told(told) == _told({**vars(result), "metrics": metrics_of_result(result)}):
-                return
-            break
+        if event.kind in ("observed", "measured") and event.payload["observation"] == earlier.seq:
+            told = {**_numbers(event.payload), **told}
+    if all(told.get(name, number) == number for name, number in numbers.items()):
+        return
     raise ResultConflict(
         f"Attempt {earlier.attempt} of trial {trial.number} has {_with_error(earlier)}; it cannot have "
         f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}."
     )
 
 
-def _told(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values whose equality makes two results the same."""
-    return result.get("value"), result.get("std_error"), result.get("metrics") or {}, result.get("std_errors") or {}
+def _numbers(result: Mapping[str, Any]) -> Numbers:
+    """The numbers by which two results are the same."""
+    errors = result.get("std_errors") or {}
+    found: Numbers = {name: (value, errors.get(name)) for name, value in (result.get("metrics") or {}).items()}
+    return found if result.get("value") is None else {**found, None: (result["value"], result.get("std_error"))}
 
 
 def _with_error(result: ObservationRow | TrialValueBody) -> str:

@@ -12,7 +12,7 @@ from adabkb_service.contract.stored import is_edited
 from adabkb_service.storage import events, observations, overview, studies
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study.best import counting, has_several_objectives, merit, rank
+from adabkb_service.study.best import counting, decided, has_several_objectives, merit, rank
 
 STUDIES = 1000
 """The maximum number of studies whose records are cached."""
@@ -73,11 +73,12 @@ def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
 
 
 def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
-    """Return the same if the database cannot filter the results that count."""
-    found, counts, after, is_last = list(known.found), counting(study), known.results, False
+    """The same where the database cannot tell which results count."""
+    found, counts, has_all = list(known.found), counting(study), decided(study)
+    after, is_last = known.results, False
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
-        for row in filter(counts, page.rows):
+        for row in filter(has_all, filter(counts, page.rows)):
             violation, _ = rank(study, row.value, row.metrics)
             value = row.value or 0.0  # each result has a value
             if violation == 0.0 and _is_better(study, value, found):

@@ -117,9 +117,10 @@ def _digest(connection: Connection, study: StudyRow) -> str:
 
 
 def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
-    space = definition_of(study.definition).space()
+    definition = definition_of(study.definition)
+    space = definition.space()
     for trial, result in table.pairs(connection, study):
         yield Line(
             None if trial is None else render.trial(trial),
-            None if result is None else render.observation(result, space),
+            None if result is None else render.observation(result, definition, space),
         )

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from sqlalchemy import Connection
 
 from adabkb_service.contract.metrics import metrics_of
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.space import Space
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
@@ -72,12 +72,13 @@ def escaped(cell: Any) -> Any:
 
 
 def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
-    """Yield the rows as dictionaries by column name. Columns without a value may be missing."""
-    space = definition_of(study.definition).space()
+    """The rows, by the names of the columns; a cell may be missing."""
+    definition = definition_of(study.definition)
+    space = definition.space()
     for trial, result in pairs(connection, study):
         told = {"state": "completed"} if trial is None else _of_trial(trial, result)
         if result is not None:
-            yield told | _of_result(result, space)
+            yield told | _of_result(result, definition, space)
         elif trial is not None:
             yield told | _point(trial.parameters)
 
@@ -115,8 +116,8 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
     return {"trial": trial.number, **known}
 
 
-def _of_result(result: ObservationRow, space: Space) -> Row:
-    row = render.observation(result, space).model_dump(mode="json")
+def _of_result(result: ObservationRow, definition: StoredDefinition, space: Space) -> Row:
+    row = render.observation(result, definition, space).model_dump(mode="json")
     told = {name: row.get(name) for name in (*RESULT, "attempt", "observed_at", "excluded")}
     for field in ("metrics", "std_errors"):
         told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}

@@ -44,6 +44,7 @@ ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "q
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
+    "partial": "results with missing numbers",
     "own": "results of no trial",
     "repeated": "repeated points",
     "corrected": "corrected results",
@@ -198,6 +199,21 @@ def result(payload: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {figure(value, 6)}" for name, value in payload.get("metrics", {}).items())
 
 
+def missing(study: Study, result: Observation) -> str:
+    """The titles of the numbers that a result lacks; empty if it has all."""
+    return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
+
+
+def added(payload: Mapping[str, Any]) -> str:
+    """The numbers that an event adds to a result which lacked them."""
+    was = payload["was"]
+    before = was.get("metrics") or {}
+    metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
+    value = {"value": payload["value"]} if "value" in was else {}
+    told = {**value, **(metrics if "metrics" in was else {})}
+    return ", ".join(f"{name} {figure(number, 6)}" for name, number in told.items())
+
+
 def purpose(trial: Trial) -> str:
     """Return the purpose of a trial."""
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
@@ -215,7 +231,8 @@ def bounds(study: Study, metric: str) -> str:
 def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
     """Return whether a result, or that of a trial, violates the bounds of a metric."""
     found = _constraint(study, metric)
-    return found is not None and told.metrics is not None and not found.allows(told.metrics[metric])
+    value = (told.metrics or {}).get(metric)
+    return found is not None and value is not None and not found.allows(value)
 
 
 def condition(parameter: Parameter) -> str:

@@ -58,9 +58,13 @@ def of_kinds_after(
 
 
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
-    """Whether an event after ``after`` may change which earlier results count: a correction, or an edit of the
-    space."""
-    query = _after(study_id, after).where(events.c.kind.in_(("corrected", "edited"))).with_only_columns(events.c.seq)
+    """Whether an event after ``after`` may change which earlier results count: a correction, a number that comes
+    later, or an edit of the space."""
+    query = (
+        _after(study_id, after)
+        .where(events.c.kind.in_(("corrected", "measured", "edited")))
+        .with_only_columns(events.c.seq)
+    )
     return connection.execute(query.limit(1)).first() is not None
 
 

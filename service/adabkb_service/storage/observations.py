@@ -73,11 +73,13 @@ def of_trials(connection: Connection, study_id: str, first: int, last: int) -> l
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best observation that is not excluded, the first one in a tie, ignoring the numbers in ``but``."""
+    """The best observation that is not excluded and has a value, the first one in a tie, ignoring the numbers in
+    ``but``."""
     value = observations.c.value
     query = (
         select(observations)
         .where(observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq.not_in(but))
+        .where(value.is_not(None))
         .order_by(value.desc() if maximize else value, observations.c.seq)
         .limit(1)
     )
@@ -86,9 +88,11 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
-    """Observations that are not excluded, by number: the best ones, and about as many others, spread over all. At most
-    ``count`` of each; fewer if they are large."""
-    query = select(observations).where(observations.c.study_id == study_id, observations.c.excluded.is_(False))
+    """Observations with a value that are not excluded, by number: the best ones, and about as many others, spread over
+    all. At most ``count`` of each; fewer if they are large."""
+    query = select(observations).where(
+        observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.value.is_not(None)
+    )
     last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
     every = connection.execute(last).scalar_one() // count + 1
     value, large = observations.c.value, (observations.c.parameters,)

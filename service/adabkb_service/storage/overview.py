@@ -94,7 +94,7 @@ def page_of_studies(
 
 def events_of_result(connection: Connection, study_id: str, seq: int) -> list[EventRow]:
     """The events of a result, in order."""
-    theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "corrected"))
+    theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "measured", "corrected"))
     query = select(events).where(*theirs, events.c.payload["observation"].as_integer() == seq).order_by(events.c.seq)
     return [EventRow(*row) for row in connection.execute(query)]
 
@@ -162,12 +162,12 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
 
 def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
     """Number and value of each result after ``after`` that improved on all earlier ones from there on. Excluded results
-    do not count."""
+    and those without a value do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
     before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")
     later = observations.c.study_id == study_id, observations.c.seq > after
-    counting = *later, observations.c.excluded.is_(False)
+    counting = *later, observations.c.excluded.is_(False), value.is_not(None)
     found = select(observations.c.seq, value, before).where(*counting).subquery()
     better = found.c.value > found.c.before if maximize else found.c.value < found.c.before
     query = select(found.c.seq, found.c.value).where(or_(found.c.before.is_(None), better)).order_by(found.c.seq)

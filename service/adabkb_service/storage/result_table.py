@@ -20,9 +20,11 @@ from sqlalchemy import (
     and_,
     cast,
     exists,
+    false,
     func,
     literal,
     null,
+    or_,
     select,
     union_all,
 )
@@ -30,12 +32,12 @@ from sqlalchemy import (
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.storage.tables import events, observations, trials
 
-RowKind = Literal["counting", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
+RowKind = Literal["counting", "partial", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
 """Kinds of rows to filter by."""
 UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
 """States of trials that may have no result."""
-WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "own", "excluded", "corrected", "repeated"})
+WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """JSON columns with named values, by their name in a sort."""
 MOST_CORRECTIONS = 10_000
@@ -73,7 +75,15 @@ class TableRow:
 
 
 def page(
-    connection: Connection, study_id: str, *, kind: RowKind | None, worker: str, sort: Sort, offset: int, limit: int
+    connection: Connection,
+    study_id: str,
+    *,
+    kind: RowKind | None,
+    worker: str,
+    sort: Sort,
+    offset: int,
+    limit: int,
+    measured: Sequence[str | None] = (),
 ) -> tuple[list[TableRow], int]:
     """A page of rows in order, and the total number of rows. Rows without a sort value come last. When sorting by a
     value or a metric, excluded results follow those that count.
@@ -85,11 +95,16 @@ def page(
         worker: text in the name of the trial's worker; empty for any row.
         sort: the order.
         offset: number of rows to skip.
-        limit: the maximum number of rows to return.
+        limit: most rows to return.
+        measured: what each result measures: metrics by name, and the single objective as None.
     """
-    if sort.name is not None and connection.dialect.name == "sqlite":  # SQLite compares names in their stored form
-        sort = replace(sort, name=json.dumps(sort.name)[1:-1])
-    parts = [_results(connection, study_id, kind, worker, sort), _trials_without_result(study_id, kind, worker, sort)]
+    if connection.dialect.name == "sqlite":  # which compares names in their stored form
+        sort = sort if sort.name is None else replace(sort, name=_stored(sort.name))
+        measured = [name if name is None else _stored(name) for name in measured if NOT_IN_PATHS not in (name or "")]
+    parts = [
+        _results(connection, study_id, kind, worker, sort, measured),
+        _trials_without_result(study_id, kind, worker, sort),
+    ]
     count = sum(
         connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
     )
@@ -97,6 +112,10 @@ def page(
     rows = union_all(*(select(part) for part in first)).subquery()
     query = select(rows.c.trial, rows.c.seq).order_by(*_order(rows.c, sort)).offset(offset).limit(limit)
     return _in_full(connection, study_id, [(trial, seq) for trial, seq in connection.execute(query)]), count
+
+
+def _stored(name: str) -> str:
+    return json.dumps(name)[1:-1]
 
 
 def _some(parts: Sequence[Select[Any] | None]) -> list[Select[Any]]:
@@ -131,7 +150,12 @@ def _in_full(connection: Connection, study_id: str, found: Sequence[tuple[int | 
 
 
 def _results(
-    connection: Connection, study_id: str, kind: RowKind | None, worker: str, sort: Sort
+    connection: Connection,
+    study_id: str,
+    kind: RowKind | None,
+    worker: str,
+    sort: Sort,
+    measured: Sequence[str | None],
 ) -> Select[Any] | None:
     """Results, by their trial's number and their own."""
     if kind is not None and kind not in WITH_RESULTS:
@@ -141,6 +165,9 @@ def _results(
     match kind:
         case "counting":
             conditions.append(columns.excluded.is_(False))
+        case "partial":
+            each = (columns.value if name is None else columns.metrics[name].as_string() for name in measured)
+            conditions.append(or_(false(), *(number.is_(None) for number in each)))
         case "own":
             conditions.append(columns.trial.is_(None))
         case "excluded":

@@ -36,6 +36,7 @@ EventKind = Literal[
     "reported",
     "stopped",
     "edited",
+    "measured",
 ]
 
 
@@ -248,7 +249,13 @@ class EventRow:
     @property
     def affects_model(self) -> bool:
         """Whether the event can change the model's decisions. Prefetched points are then discarded."""
-        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped", "edited")
+        by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
+        return by_points or self.changes_result
+
+    @property
+    def changes_result(self) -> bool:
+        """Whether the event changes a result, or adds what it lacked."""
+        return self.kind in ("corrected", "measured")
 
     @property
     def brings_result(self) -> bool:

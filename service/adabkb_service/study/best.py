@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.contract.metrics import Metrics, metrics_of, total_violation, violations
+from adabkb_service.contract.metrics import Metrics, is_decided, metrics_of, total_violation, violations
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.storage import observations
 from adabkb_service.storage.rows import ObservationRow, StudyRow
@@ -25,12 +25,21 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best observation that counts, the earliest one in a tie; None for a study with several objectives."""
+    """The best observation that counts and lacks nothing that decides, the earliest one in a tie; None for a study with
+    several objectives."""
     if has_several_objectives(study):
         return None
     return max(
-        filter(counting(study), rows), key=lambda row: (rank(study, row.value, row.metrics), -row.seq), default=None
+        filter(decided(study), filter(counting(study), rows)),
+        key=lambda row: (rank(study, row.value, row.metrics), -row.seq),
+        default=None,
     )
+
+
+def decided(study: StudyRow) -> Callable[[ObservationRow], bool]:
+    """A predicate for the observations that can be compared: they have a value, and each metric with bounds."""
+    metrics = metrics_of(study.definition)
+    return lambda row: is_decided(metrics, row.value, row.metrics)
 
 
 def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:

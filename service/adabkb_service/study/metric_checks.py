@@ -17,21 +17,29 @@ OF_METRICS = ("metrics", "std_errors")
 """Fields that only results of studies with metrics have."""
 SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
+LATER = "; if it comes later, set partial"
+WITHOUT_VALUE = "needs its value: the result has none yet"
 NO_COST = (
     'is not allowed: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
 )
 
 
 def checked_metrics(
-    metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody
+    metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody, earlier: ObservationRow | None = None
 ) -> dict[str, dict[str, float]]:
     """The metrics of a result and their standard errors, in the study's order; empty for a study without metrics.
 
+    Args:
+        metrics: of the study.
+        result: as told.
+        earlier: what was told of it before.
+
     Raises:
         Invalid: one error per missing or unknown metric, and for a missing value, or a value in a study with
-            several objectives.
+            several objectives. Nothing but the cost may be missing from a partial result.
     """
-    _raise_if_any(list(_of_value(metrics, result.value, result.std_error)))
+    has_value = result.partial or (earlier is not None and earlier.value is not None)
+    _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not has_value)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
     values, errors = metrics_of_result(result), result.std_errors or {}
@@ -40,14 +48,15 @@ def checked_metrics(
     fields = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
-            *_missing(metrics, values),
+            *_missing(metrics, {**_known(earlier), **values}, partial=result.partial),
+            *_without_value(metrics, {**_known(earlier), **values}, errors),
             *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
             *_unpaid(metrics, values),
         ]
     )
     names = [metric.name for metric in metrics]
-    given = {name: errors[name] for name in names if name in errors}
-    return {"metrics": {name: values[name] for name in names}, "std_errors": given} if names else {}
+    told, given = ({name: each[name] for name in names if name in each} for each in (values, errors))
+    return {"metrics": told, "std_errors": given} if names else {}
 
 
 def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
@@ -80,36 +89,65 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
         Invalid: one error per unknown metric.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
-    several = _of_value(metrics, changes.get("value"), changes.get("std_error")) if _are_several(metrics) else ()
-    _raise_if_any([*several, *_unknown(metrics, given), *_unpaid(metrics, given.get("metrics", {}))])
+    value, error = changes.get("value"), changes.get("std_error")
+    several = _of_value(metrics, value, error) if _are_several(metrics) else ()
+    has_no_value = error is not None and value is None and was.value is None
+    _raise_if_any(
+        [
+            *(several or [FieldError("/std_error", WITHOUT_VALUE, "missing")] * has_no_value),
+            *_unknown(metrics, given),
+            *_unpaid(metrics, given.get("metrics", {})),
+            *_without_value(metrics, {**_known(was), **given.get("metrics", {})}, given.get("std_errors", {})),
+        ]
+    )
     found = {field: {**(getattr(was, field) or {}), **values} for field, values in given.items() if metrics}
     return {
         field: {name: value for name, value in values.items() if value is not None} for field, values in found.items()
     }
 
 
+def _known(earlier: ObservationRow | None) -> Mapping[str, float]:
+    return {} if earlier is None else earlier.metrics or {}
+
+
+def _without_value(
+    metrics: tuple[Metric, ...], values: Mapping[str, Any], errors: Mapping[str, Any]
+) -> Iterator[FieldError]:
+    for name in (metric.name for metric in metrics):
+        if name not in values and errors.get(name) is not None:
+            yield FieldError(f"/std_errors{json_pointer(name)}", WITHOUT_VALUE, "missing")
+
+
 def _are_several(metrics: tuple[Metric, ...]) -> bool:
     return any(metric.goal for metric in metrics)
 
 
-def _of_value(metrics: tuple[Metric, ...], value: float | None, std_error: float | None) -> Iterator[FieldError]:
+def _of_value(
+    metrics: tuple[Metric, ...], value: float | None, std_error: float | None, *, is_needed: bool = True
+) -> Iterator[FieldError]:
     names = [metric.name for metric in metrics if metric.goal]
-    if not names and value is None:
-        yield FieldError("/value", "is required", "missing")
+    if not names and value is None and is_needed:
+        yield FieldError("/value", f"is required{LATER if metrics else ''}", "missing")
+    if not names and value is None and std_error is not None and not is_needed:
+        yield FieldError("/std_error", WITHOUT_VALUE, "missing")
     if names and value is not None:
         yield FieldError("/value", SEVERAL.format(names=", ".join(names), field="metrics"), "objectives")
     if names and std_error is not None:
         yield FieldError("/std_error", SEVERAL.format(names=", ".join(names), field="std_errors"), "objectives")
 
 
-def _missing(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
+def _missing(metrics: tuple[Metric, ...], values: Mapping[str, float], *, partial: bool) -> Iterator[FieldError]:
     names = [metric.name for metric in metrics if metric.name not in values]
+    if partial:
+        if any(metric.is_cost and metric.name in names for metric in metrics):
+            yield FieldError("/cost", "is required, also of a partial result: it counts towards the budget", "missing")
+        return
     if names and not values:
         remedy = f"is required: a result of this study measures {', '.join(metric.name for metric in metrics)}"
-        yield FieldError("/metrics", f"{remedy}, by name", "missing")
+        yield FieldError("/metrics", f"{remedy}, by name{LATER}", "missing")
         return
     for name in names:
-        sentence = "is required: a result measures every metric of its study"
+        sentence = f"is required: a result measures every metric of its study{LATER}"
         yield FieldError(f"/metrics{json_pointer(name)}", sentence, "missing")
 
 

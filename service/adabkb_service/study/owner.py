@@ -390,7 +390,9 @@ class Owner:
         demand = batch.point_demand
         if demand.count:
             self._last_demand = replace(demand, count=min(demand.count, MOST_PREFETCHED))
-        has_results = any(event.kind in ("observed", "failed", "corrected", "stopped", "edited") for event in log)
+        has_results = any(
+            event.kind in ("observed", "failed", "stopped", "edited") or event.changes_result for event in log
+        )
         if has_results and not demand.count:
             count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
             demand = replace(self._last_demand, count=count)

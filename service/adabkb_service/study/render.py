@@ -21,6 +21,7 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
@@ -57,10 +58,16 @@ def trial(row: TrialRow) -> Trial:
     )
 
 
-def observation(row: ObservationRow, space: Space) -> Observation:
-    """The view of an observation in a study with this space."""
+def observation(row: ObservationRow, definition: StoredDefinition, space: Space) -> Observation:
+    """The view of an observation in a study with this definition and its space."""
     found = Observation.model_validate(row, from_attributes=True)
-    return found.model_copy(update={"outside": True}) if space.present(row.parameters) is None else found
+    lacking = missing(definition.metrics_with_bounds, row.value, row.metrics)
+    changes = {**({"missing": lacking} if lacking else {}), **_if_outside(row, space)}
+    return found.model_copy(update=changes) if changes else found
+
+
+def _if_outside(row: ObservationRow, space: Space) -> dict[str, bool]:
+    return {"outside": True} if space.present(row.parameters) is None else {}
 
 
 def report_line(row: ReportRow) -> ReportLine:

@@ -19,7 +19,7 @@ from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.stored import definition_of, edited, first_stored, worded
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
-from adabkb_service.study.best import as_best, counting, has_several_objectives, rank
+from adabkb_service.study.best import as_best, counting, decided, has_several_objectives, rank
 
 
 class Rows(Protocol):
@@ -84,7 +84,8 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
-"""Columns of an observation that a correction may change; those of metrics only in studies with metrics."""
+"""Columns of an observation that a correction, or a number that comes later, may change; those of metrics only in
+studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
 FIRST_FIGURES: Mapping[str, Any] = {
@@ -268,6 +269,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "updated": _updated,
     "completed": _unchanged,  # ``lifecycle.update_state`` derives the state from the row
     "corrected": _corrected,
+    "measured": _corrected,
     "model_failed": _model_failed,
     "model_recovered": _model_recovered,
     "reported": _reported,
@@ -305,6 +307,8 @@ def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
     if has_several_objectives(study) or not counting(study)(row):
         return {}
     changed: Columns = {"results_since_best": study.results_since_best + 1}
+    if not decided(study)(row):
+        return changed
     best = study.best
     if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
         changed |= {"best": as_best(study, row), "results_since_best": 0}

@@ -16,11 +16,15 @@ Ints = NDArray[np.int64]
 
 
 def violations(metrics: Sequence[Metric], record: Record) -> Array:
-    """Return the sum of each result's relative violations of the bounds of metrics, (T,): see
-    ``Metric.relative_violation``."""
-    total = np.zeros(record.size)
+    """(T,) how far each result is beyond the bounds of metrics, as ``Metric.relative_violation`` has it, added up. A
+    result of which a metric with bounds is not known yet comes after all others."""
+    total, is_open = np.zeros(record.size), np.zeros(record.size, dtype=np.bool_)
     for metric, measured in zip(metrics, record.metrics, strict=True):
+        if metric.is_bounded:
+            is_open |= np.isnan(measured.values)
         total += [metric.relative_violation(metric.sign * value) for value in measured.values.tolist()]
+    if is_open.any():
+        total[is_open] = total[~is_open].max(initial=0.0) + 1.0
     return total
 
 

@@ -31,7 +31,7 @@ def front(state: State, feasible: float = FEASIBLE) -> Front:
     """Return the front, and the hypervolume over time. If metrics have bounds, infeasible results do not count, and the
     points of the model are those that satisfy the bounds with probability ``feasible``, or else the likeliest one."""
     found, values, metrics = summary(state), results(state), state.problem.config.metrics
-    kept = violations(metrics, state.record) == 0.0
+    kept = (violations(metrics, state.record) == 0.0) & ~np.isnan(values).any(axis=1)
     counting = np.where(kept[:, None], values, found.reference)
     points, probabilities = _by_model(state, feasible)
     return Front(

@@ -28,6 +28,7 @@ from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.transferred import Transferred, transferred
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
 V = TypeVar("V", Surrogate, View)
@@ -107,16 +108,16 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
     """Return the view for results, (n,), under a warp: of one or several objectives, with the prior on the optimum,
     with metrics that have bounds, or per cost."""
     bounded = tuple(
-        _bounded(measured, metric, out)
+        _bounded(state, measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
-        if metric.is_bounded
+        if metric.is_bounded and (measured.record.size or not state.record.size)  # nothing is known of it yet
     )
     if are_many(state.record.size, len(out.failed)):
         bounded = (*bounded, finishing(state.problem, state.record.positions, out.failed))
     own: Single | Scalarised
     if state.problem.has_several:
         weighted = _is_prior_trusted(state)
-        own = scalarised(state, lambda each: _with_prior(state, _of_metric(each, out), weighted))
+        own = scalarised(state, lambda each: _with_prior(state, _of_metric(state, each, out), weighted))
     else:
         known = _with_older(state) if objective is state.surrogate else objective  # no older studies in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
@@ -142,7 +143,7 @@ def _is_prior_trusted(state: State) -> bool:
         return config.prior is not None
     of_front = state.problem.has_several
     best = contenders(state) if of_front else best_quarter(ranked(config.metrics, state.record))
-    return is_trusted(state.problem.space, config.prior, state.record.positions, best)
+    return not len(best) or is_trusted(state.problem.space, config.prior, state.record.positions, best)
 
 
 def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | PriorWeighted:
@@ -164,15 +165,28 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 
 
-def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
-    """Return a metric and its state's posterior, conditioned on failed points."""
-    lower, upper = state.in_model_outputs(metric)
-    return Bounded(_of_metric(state, out), lower, upper, state.checkpoint.hyperparameters.noise_ratio)
+def _bounded(state: State, measured: State, metric: Metric, out: HandedOut) -> Bounded:
+    """A metric with a state, given failed points and those where it is not known yet."""
+    lower, upper = measured.in_model_outputs(metric)
+    noise_ratio = measured.checkpoint.hyperparameters.noise_ratio
+    return Bounded(_of_metric(state, measured, out), lower, upper, noise_ratio)
 
 
-def _of_metric(state: State, out: HandedOut) -> Surrogate:
-    """Return the posterior of a metric's state, conditioned on failed points."""
-    return _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
+def _of_metric(state: State, measured: State, out: HandedOut) -> Surrogate:
+    """The posterior of a metric with a state, given failed points, and evaluated ones where it is not known yet as if
+    it were its mean there."""
+    awaited = _without(state.record, measured.record)
+    return _fantasized(
+        _with_failures_imputed(measured.surrogate, measured.warp, measured.record.values, out.failed), measured, awaited
+    )
+
+
+def _without(record: Record, known: Record) -> Array:
+    """Positions of a record, (k, d), at which another one has no result."""
+    if known.positions is record.positions or np.array_equal(known.positions, record.positions):
+        return np.zeros((0, record.positions.shape[1]))
+    lacking = [not records.holds(known.positions, position) for position in record.positions]
+    return record.positions[np.array(lacking, dtype=np.bool_)]
 
 
 def _fantasized(view: V, state: State, points: Array) -> V:

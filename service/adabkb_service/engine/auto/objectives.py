@@ -51,20 +51,24 @@ def objectives(state: State) -> list[tuple[State, Metric]]:
 
 
 def results(state: State) -> Array:
-    """Return the values of the objectives in each result, (n, K)."""
-    return np.column_stack([each.record.values for each, _ in objectives(state)])
+    """What the results say of the objectives, (n, K); NaN where one is not known yet."""
+    record, metrics = state.record, state.problem.config.metrics
+    others = [measured.values for measured, metric in zip(record.metrics, metrics, strict=True) if metric.goal]
+    return np.column_stack([record.values, *others])
 
 
 def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> Ints:
-    """Return the rows, in increasing order, of the results, (n, K), that are not dominated: among feasible results or,
-    if there are none, the one with the smallest violation."""
-    if not len(values):
-        return np.zeros(0, dtype=np.int64)
-    beyond = violations(metrics, record)
-    rows = np.flatnonzero(beyond == 0.0)
+    """Rows of the results, (n, K), that no other one dominates, rising: of those that have all objectives and keep the
+    bounds of metrics or, if none keeps them, the one that violates them least."""
+    whole = np.flatnonzero(~np.isnan(values).any(axis=1))
+    if not len(whole):
+        return whole
+    beyond = violations(metrics, record)[whole]
+    rows: Ints = whole[beyond == 0.0]
     if not len(rows):
-        return np.array([np.argmin(beyond)])
-    return rows[pareto.front(values[rows])]
+        return np.array([whole[np.argmin(beyond)]])
+    found: Ints = rows[pareto.front(values[rows])]
+    return found
 
 
 def contenders(state: State) -> Ints:
@@ -101,7 +105,8 @@ def summary(state: State) -> ObjectiveSummary:
     all others."""
     values = results(state)
     rows = front_rows(state.problem.config.metrics, state.record, values)
-    learned = values.min(axis=0) if len(values) else np.zeros(values.shape[1])
+    known = [column[~np.isnan(column)] for column in values.T]
+    learned = [float(column.min()) if len(column) else 0.0 for column in known]
     given = zip((metric for _, metric in objectives(state)), learned, strict=True)
     reference = [own if metric.reference is None else metric.sign * metric.reference for metric, own in given]
     return ObjectiveSummary(np.array(reference), values[rows])

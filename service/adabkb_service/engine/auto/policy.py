@@ -164,7 +164,7 @@ def observe(
         point: (d,) cube position of the evaluated point; any point of the space.
         value: the result; larger is better.
         error: its standard error in the user's units; 0 if unknown.
-        metrics: the measured value of each metric of the study.
+        metrics: what it measures of each metric of the study. A metric without a value learns nothing.
 
     Raises:
         FloatingPointError: the numbers overflow floating point. The result is already stored, so points are
@@ -173,8 +173,11 @@ def observe(
     record = state.record.add(point, value, error, metrics)
     ready = (
         learning.prepare(state) if metrics else state
-    )  # the objective's due checkpoint needs the metrics as of result n
-    measured = tuple(learn(each, its_record) for each, its_record in zip(ready.metrics, record.metrics, strict=True))
+    )  # the objective's due checkpoint must see the metrics' results as of result n
+    measured = tuple(
+        each if np.isnan(told.value) else learn(each, each.record.add(point, *told))
+        for each, told in zip(ready.metrics, metrics, strict=True)
+    )
     after = learn(replace(ready, metrics=measured), record)
     return Update(after, changed_marks(state.tree, after.tree))
 

@@ -175,12 +175,15 @@ def _are_feasible(state: State, rows: Ints64) -> Bools:
     """Return which rows belong to feasible points: according to the results or, for a noisy metric, according to its
     posterior with certainty."""
     feasible = np.ones(len(rows), dtype=np.bool_)
-    for measured, metric in _metrics_with_bounds(state):
-        if not measured.declares_noise:
-            values = metric.sign * measured.record.values[rows]
-            feasible &= np.array([metric.violation(value) == 0.0 for value in values.tolist()])
+    columns = zip(state.record.metrics, state.metrics, state.problem.config.metrics, strict=True)
+    for its_record, measured, metric in columns:
+        if not metric.is_bounded:
             continue
-        mean, deviation = measured.surrogate.mean_and_std(measured.record.positions[rows])
+        if not measured.declares_noise:
+            values = metric.sign * its_record.values[rows]
+            feasible &= np.array([metric.violation(value) == 0.0 for value in values.tolist()]) & ~np.isnan(values)
+            continue
+        mean, deviation = measured.surrogate.mean_and_std(its_record.positions[rows])
         width = measured.checkpoint.beta * deviation
         lower, upper = measured.in_model_outputs(metric)
         feasible &= (mean - width >= lower) & (mean + width <= upper) & (width > 0.0)

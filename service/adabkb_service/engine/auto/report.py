@@ -21,7 +21,9 @@ from adabkb_service.engine.metrics import FEASIBLE
 Array = NDArray[np.float64]
 
 LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
-"""Probabilities at the ends of the 90% and of the 68% interval."""
+"""Probabilities of being below the ends of the 90% and of the 68% interval."""
+UNKNOWN = 0.5
+"""Probability that a point keeps the bounds of a metric of which nothing is known."""
 
 
 def report(state: State) -> Report:
@@ -71,7 +73,10 @@ def predict(state: State, points: Array) -> Prediction:
     found = predict_one(state, points)
     if not state.metrics:
         return found
-    metrics = tuple(predict_one(metric, points) for metric in state.metrics)
+    metrics = tuple(
+        predict_one(each, points) if each.record.size or not state.record.size else Prediction.unknown(len(points))
+        for each in state.metrics
+    )
     return replace(found, metrics=metrics, feasible=feasible_probability(state, points))
 
 
@@ -89,11 +94,13 @@ def predict_one(state: State, points: Array) -> Prediction:
 
 
 def feasible_probability(state: State, points: Array) -> Array:
-    """Return the probability, (k,), that points satisfy all bounds of metrics, whose posteriors are independent."""
+    """(k,) that points keep all bounds of metrics, whose posteriors are independent. It is ``UNKNOWN`` for a metric
+    without results where the objective has some."""
     found = np.ones(len(points))
     for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
         if metric.is_bounded and state.record.size:
-            found *= averaged(measured).between(points, *metric.signed_bounds)
+            known = measured.record.size > 0
+            found *= averaged(measured).between(points, *metric.signed_bounds) if known else UNKNOWN
     return found
 
 
@@ -133,8 +140,10 @@ def _best(state: State, feasible: float) -> int:
     if state.metrics:
         probabilities = feasible_probability(state, state.record.positions)
         rows = np.flatnonzero(probabilities >= feasible)
-        if not len(rows):
+        if not len(rows) and all(measured.record.size for measured in state.metrics):
             return int(np.argmax(probabilities))
+        if not len(rows):
+            rows = np.flatnonzero(probabilities == probabilities.max())
     else:
         rows = best_feasible_rows((), state.record, CONTENDERS)
     return int(rows[np.argmax(mean(state, state.record.positions[rows]))])

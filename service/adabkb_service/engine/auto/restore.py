@@ -62,13 +62,14 @@ def restore(
     for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True):
         of_metric = from_json(kept)
         assert of_metric is not None, "all of a study is learned by the same rules"
-        metrics.append(fitted(problem.of_metric, measured, root(), of_metric))
-    return fitted(problem, record, tree, checkpoint, cells_learned_from, tuple(metrics))
+        metrics.append(fitted(problem.of_metric, measured.known(), root(), of_metric))
+    return fitted(problem, record.known(), tree, checkpoint, cells_learned_from, tuple(metrics))
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
-    """Return the state with another record, after a correction. Hyperparameters and pruning are learned again from the
-    prior. The cuts stay, since points were issued for them.
+    """The study with another record of results, after a correction: the hyperparameters are learned anew from the
+    prior, and what prunes with them. The cuts stay, as points were issued for them. The objective and each metric learn
+    from the results that have a value of it.
 
     Args:
         state: the state of the study.
@@ -76,11 +77,15 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
         cells: unused; the state contains them.
     """
     blank = _blank(state.problem, state.tree)
-    if not record.size:
-        return Update(blank, changed_marks(state.tree, blank.tree))
-    metrics = tuple(relearned(*each) for each in zip(blank.metrics, record.metrics, strict=True))
-    anew = relearned(replace(blank, metrics=metrics), record)
+    metrics = tuple(_given(*each) for each in zip(blank.metrics, record.metrics, strict=True))
+    anew = _given(replace(blank, metrics=metrics), record)
     return Update(anew, changed_marks(state.tree, anew.tree))
+
+
+def _given(blank: State, record: Record) -> State:
+    """A state without results, given those of a record that have a value."""
+    known = record.known()
+    return relearned(blank, known) if known.size else blank
 
 
 def edited(state: State, space: Space, config: Config, record: Record) -> Update[State]:

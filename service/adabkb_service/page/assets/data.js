@@ -77,13 +77,15 @@ export class StudyData {
     return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
   }
 
+  /** The results that have the number that the charts show, which may come later than others. */
   async history() {
-    const [study, history] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    const [study, stored] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    const history = { ...stored, isThinned: stored.results.length < stored.count };
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
-    if (name === undefined) return { ...history, results: history.results.map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })) };
-    const results = history.results.map((each) => ({
-      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: cut(each.expected?.metrics[name], study.quantity),
+    if (name === undefined) return { ...history, results: history.results.filter((each) => !each.missing?.includes("value")).map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })) };
+    const results = history.results.filter((each) => each.metrics?.[name] !== undefined).map((each) => ({
+      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: cut(each.expected?.metrics?.[name], study.quantity),
     }));
     const records = [];
     if (!study.direction) return { ...history, results, records };

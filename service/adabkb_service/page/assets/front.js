@@ -14,9 +14,9 @@ export function frontChart(data) {
     const [x, y] = [across.value, up.value];
     const on = new Set(front.observed.map((each) => each.observation));
     const place = (result) => ({ value: [result.metrics[x], result.metrics[y]], result });
-    const others = history.results.filter((each) => !each.excluded && !on.has(each.seq));
+    const others = history.results.filter((each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics[name] !== undefined));
     const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
-    const model = front.model.map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
+    const model = front.model.filter((each) => names.every((name) => each.metrics[name])).map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },

@@ -30,7 +30,7 @@ export function historyChart(data) {
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
-    const isDense = history.results.length < history.count;
+    const isDense = history.isThinned;
     const density = isDense ? await data.density() : null;
     const ink = colours();
     const counting = history.results.filter((each) => !each.excluded);

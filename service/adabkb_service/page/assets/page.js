@@ -35,6 +35,7 @@ const ACTIONS = {
   include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
+  added: { says: () => "The numbers are added to the result." },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
   words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   catalogue: { says: () => "The catalogue is changed.", undo: (_, { catalogues }) => reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } }, goto: stay },

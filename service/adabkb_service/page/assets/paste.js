@@ -145,6 +145,7 @@ function missing(known, keys) {
 function understood({ line, cells }, columns, header) {
   const row = { line, cells, shows: [], faults: [], item: null, left: "" };
   const item = { parameters: Object.create(null) };
+  let lacking = 0;
   const fault = (i, message, remedy) => row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
   if (cells.slice(header.length).some((cell) => cell !== "")) {
     row.faults.push({ i: -1, text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.` });
@@ -159,7 +160,7 @@ function understood({ line, cells }, columns, header) {
       return;
     }
     if (isNothing(cell)) {
-      if (role.isResult) row.left ||= "no result";
+      if (role.isResult) lacking += 1;
       else if (cell !== "" && role.group === "parameters") attempt(role, cell, i);
       return;
     }
@@ -176,6 +177,8 @@ function understood({ line, cells }, columns, header) {
       fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.");
     }
   }
+  if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
+  else if (lacking) item.partial = true;
   if (row.left) row.faults = [];
   else row.item = item;
   return row;

@@ -35,8 +35,8 @@ function begin(row) {
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(form.dataset, told
-    ? { api: `PATCH ${api}/observations/${told.seq}`, action: "amend", before: JSON.stringify(told) }
-    : { api: `POST ${api}/observe`, action: "entered", body: JSON.stringify({ trial: asked.trial, ...(asked.attempt ? { attempt: asked.attempt } : {}) }) });
+    ? { api: `PATCH ${api}/observations/${told.seq}`, action: told.missing.length ? "added" : "amend", before: JSON.stringify(told) }
+    : { api: `POST ${api}/observe`, action: "entered", body: JSON.stringify({ trial: asked.trial, ...(asked.attempt ? { attempt: asked.attempt } : {}), ...(asked.metrics.length ? { partial: true } : {}) }) });
   const errors = Object.keys(told ? told.std_errors : Object.fromEntries(asked.std_errors.map((name) => [name, null])));
   for (const name of errors) form.append(labelled(`Standard error of ${name}`, field(name, `Standard error of ${name}`, told?.std_errors[name], { group: "std_errors", isOptional: told !== null })));
   if (told) {
@@ -46,7 +46,7 @@ function begin(row) {
   }
   const problem = made("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
-  const save = made("button", { type: "submit", className: "primary", textContent: told ? "Save the correction" : "Save the result" });
+  const save = made("button", { type: "submit", className: "primary", textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result" });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
   cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
@@ -54,8 +54,9 @@ function begin(row) {
   row.classList.add("editing");
   row.after(below);
   editor.below = below;
-  cells[0]?.querySelector("input").focus();
-  cells[0]?.querySelector("input").select();
+  const first = cells.map((cell) => cell.querySelector("input")).find((input) => !told?.missing.length || input.value === "" && input.name !== "std_error");
+  first?.focus();
+  first?.select();
 }
 
 const labelled = (text, input) => made("label", {}, `${text} `, input);

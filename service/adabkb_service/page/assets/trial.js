@@ -75,7 +75,7 @@ source.addEventListener("error", () => {
   reachable(false);
   isLost = true;
 });
-for (const kind of ["leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped", "corrected", "completed"]) {
+for (const kind of ["leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped", "corrected", "measured", "completed"]) {
   source.addEventListener(kind, ({ data }) => {
     const event = JSON.parse(data);
     if (event.trial === number || event.kind === "completed") changed();
