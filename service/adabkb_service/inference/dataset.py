@@ -134,10 +134,10 @@ class Dataset:
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
-        """Positions of the points that may still get a value, shape (k, d): by trial number, then those of results
-        without one in log order."""
+        """Positions of the points that may still get a value, shape (k, d): those of results without one, in log order,
+        then those of trials, by number. Points decided on later come after them, as they will once they are trials."""
         awaited = [self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)]
-        return self._stack([*awaited, *(each.position for each in self.counting().values() if not each.has_value)])
+        return self._stack([*(each.position for each in self.counting().values() if not each.has_value), *awaited])
 
     def failed_points(self) -> Array:
         """Positions of the points that failed, by trial number, shape (f, d)."""
