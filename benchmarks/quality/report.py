@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.output import RESULTS
 from benchmarks.quality import store, workers
-from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
@@ -38,6 +38,9 @@ DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
 FINAL = RESULTS / "quality-final.json"
 """Made by ``run --problems final,tables --out``, see the Makefile."""
 TABLE_BUDGETS = (25, 50, 100)
+MANY = RESULTS / "quality-many.json"
+"""Made by ``run --problems many --out``, see the Makefile."""
+MANY_BUDGETS = (50, 100, 200, 300)
 NATURE = RESULTS / "quality-nature.json"
 """Made by ``run --problems nature,nature-final --out``, see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
@@ -77,6 +80,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
         "development": families(development, DEVELOPMENT_PROBLEMS, DEVELOPMENT_BUDGETS),
         "final": families(final, FINAL_PROBLEMS, FINAL_BUDGETS),
         "tables": tables(final),
+        "many": families(store.load(MANY), MANY_PROBLEMS, MANY_BUDGETS),
     }
 
 

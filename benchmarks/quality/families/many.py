@@ -11,7 +11,7 @@ from benchmarks.quality.families.family import Draw, Family, Member, centre, ell
 
 DIMENSIONS = (20, 50, 100)
 BUDGET = 300
-SEEDS = 5
+SEEDS = 3
 """A run of TuRBO takes minutes."""
 ACTIVE = 6
 """Parameters that matter, in the functions where only some do."""
