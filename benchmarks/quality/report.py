@@ -80,7 +80,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
         "development": families(development, DEVELOPMENT_PROBLEMS, DEVELOPMENT_BUDGETS),
         "final": families(final, FINAL_PROBLEMS, FINAL_BUDGETS),
         "tables": tables(final),
-        "many": families(store.load(MANY), MANY_PROBLEMS, MANY_BUDGETS),
+        "many": many(store.load(MANY)),
     }
 
 
@@ -151,6 +151,13 @@ def families(results: Results, problems: Iterable[str], budgets: Sequence[int]) 
     names = list(problems)
     parts = [compared(results, names, budgets, measure) for measure in MEASURES]
     return "\n\n".join([*parts, last_medians(results, names, budgets[-1])])
+
+
+def many(results: Results) -> str:
+    """Standings on functions of many parameters, with too few seeds for a test."""
+    names = list(MANY_PROBLEMS)
+    parts = [compared(results, names, MANY_BUDGETS, measure) for measure in (RANK, MUCH_WORSE, RATIO)]
+    return "\n\n".join([*parts, last_medians(results, names, MANY_BUDGETS[-1])])
 
 
 def tables(results: Results) -> str:
