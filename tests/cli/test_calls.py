@@ -271,7 +271,7 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     header, root = adabkb("model", "partition", study.id).splitlines()
     assert header.split() == ["cell", "depth", "status", "mean", "std", "index", "x", "y"]
     assert (root.split()[:3], root.split()[-2:]) == (["0", "0", "leaf"], ["0..1", "0..1"])
-    assert adabkb("model", "partition", study.id, "--status", "pruned") == f"Study {study.id} has no such cells.\n"
+    assert adabkb("model", "partition", study.id, "--status", "pruned") == f"Study {study.id} has no pruned cells.\n"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with a limited number in use at the same time."""
+    """Something of which only a limited number may be in use at a time."""
 
     name: str
     user_setting: str
@@ -30,7 +30,8 @@ KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
-    """Counts of all users. Used only by the event loop of a server. Links count for the owner of their study.
+    """Counts what each user has in use. Used only by the event loop of a server. Links count for the owner of their
+    study.
 
     Args:
         most: limits by setting.

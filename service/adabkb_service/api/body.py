@@ -149,6 +149,5 @@ def _check_queries(request: Request, known: list[str]) -> None:
 def _check_media_type(request: Request) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
-        raise HTTPException(
-            415, f"Send the body with the header Content-Type: application/json, not {given or 'without a type'}."
-        )
+        fault = f", not {given}" if given else "; the request has no content type"
+        raise HTTPException(415, f"Send the body with the header Content-Type: application/json{fault}.")

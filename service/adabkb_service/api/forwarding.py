@@ -1,9 +1,10 @@
-"""One follower per study: the server that performs the requests to the study's owner or model.
+"""One follower per study: the server that performs the requests that need the study's queue (``Owner``) or model.
 
 Each study has one follower among the servers on a PostgreSQL database, determined by the same rule on all of them.
 Another server that receives a request admits it, forwards it to the follower through the database, and passes on the
-answer. Model workers, which serve no HTTP, follow all studies while there are any. If the follower is gone, the server
-tries the next one, and then performs the request itself; it also does so if a live follower does not answer in time.
+answer. Model workers, which serve no HTTP, follow all studies while any worker is alive. If the follower is gone, the
+server tries the next one, and then performs the request itself; it also does so if a live follower does not answer in
+time.
 Every server may perform every request, since each write compares the version of the study. A request may be performed
 twice if a follower dies before its answer is passed on. Its Idempotency-Key then ensures a single effect; a change
 without a key is forwarded with a new key.
@@ -98,7 +99,7 @@ class Forwarding:
         self._perform_in_app = inner.build_middleware_stack()
 
     async def __aenter__(self) -> None:
-        """Take part."""
+        """Join the servers on the database."""
         self._running = asyncio.create_task(self._peers.run())
 
     async def __aexit__(self, *_: object) -> None:
@@ -164,8 +165,9 @@ class Forwarding:
         return None
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
-        """The response bodies of model workers to an admitted request without a body, by the name of the worker. Of
-        several servers each asks different workers. Workers that do not respond in time are omitted."""
+        """The response bodies of model workers to an admitted request without a body, by the name of the worker. If
+        there are several servers, each asks only its share of the workers. Workers that do not respond in time are
+        omitted."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
         asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -179,7 +181,7 @@ class Forwarding:
         """The response of a study's follower, or otherwise of its next follower; None if neither responds.
 
         Raises:
-            ClientDisconnect: the client of a request that may take long has left.
+            ClientDisconnect: the client of a request that may take a long time has disconnected.
         """
         tried = None
         for _ in range(FOLLOWERS_TRIED):
@@ -196,7 +198,7 @@ class Forwarding:
         """The response of the follower; None if it does not respond.
 
         Raises:
-            ClientDisconnect: the client of a request that may take long has left.
+            ClientDisconnect: the client of a request that may take a long time has disconnected.
         """
         number = next(self._numbers)
         answer: Answer = asyncio.get_running_loop().create_future()

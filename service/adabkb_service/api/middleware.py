@@ -82,7 +82,7 @@ class HeadMiddleware:
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await send(message)
-                # Simulate a disconnect, so that a stream ends.
+                # End the response. The server then reports a disconnect, which ends a stream.
                 await send({"type": "http.response.body", "body": b""})
 
         try:

@@ -34,7 +34,7 @@ NO_THREAD = "can't start new thread"
 """The message of Python's ``RuntimeError`` if the system refuses to create a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
 PYDANTIC = (ValidationError, PydanticSerializationError)
-"""Errors of invalid answers, and of functions that compute a field."""
+"""Raised if an answer is invalid or a computed field fails."""
 
 
 class Problem(Answer):
@@ -186,7 +186,7 @@ async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
     what = _missing(error)
     if what is not None:
         return _short_of(what, request)
-    detail = f"An unexpected error; the server's log has it under the request id ({type(error).__name__})."
+    detail = f"An unexpected error ({type(error).__name__}); find this request id in the server's log."
     return problem(request, HTTP[500], detail)
 
 
@@ -196,8 +196,8 @@ def _short_of(what: str, request: Request) -> JSONResponse:
 
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
-    """Drop faults of a wrong type if another fault is more specific, since pydantic reports one per branch of a union.
-    Unknown fields come first, because a misspelled field explains a missing one."""
+    """Drop wrong-type errors if there is a more specific error at or below the same place, since pydantic reports one
+    per branch of a union. Unknown fields come first, because a misspelled field explains a missing one."""
     said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
     telling = [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
     return sorted(telling, key=lambda fault: fault.code != UNKNOWN)

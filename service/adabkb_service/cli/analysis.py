@@ -17,9 +17,9 @@ REASONS = {
     "constant": "the model's prediction is the same everywhere",
 }
 NO_VALIDATION = {
-    "too_few_results": "at least 4 are needed",
-    "constant": "they cannot validate the model, for example because all are equal",
-    "not_this_system": "only models of the profile auto can be validated",
+    "too_few_results": "Study {study} has {results} results: at least 4 are needed.",
+    "constant": "Study {study} has {results} results: the model cannot be checked with them; they may all be equal.",
+    "not_this_system": "Study {study} cannot be validated: this needs the profile auto.",
 }
 SENTENCES = ("progress", "latest", "findings", "outlook")
 
@@ -35,7 +35,7 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     """Show which parameters the objective depends on.
 
     These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
-    explains by itself (first order), and together with all others (total).
+    explains by itself (first order), and including its interactions with others (total).
     """
     found = server.get(path(study, "/importance"), metric=metric)
     if found["reason"] is not None:
@@ -74,7 +74,7 @@ def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     """
     found = server.get(path(study, "/validation"), metric=metric)
     if found["reason"] is not None:
-        text = f"Study {study} has {found['results']} results: {NO_VALIDATION[found['reason']]}."
+        text = NO_VALIDATION[found["reason"]].format(study=study, results=found["results"])
     else:
         rows = [
             [
@@ -147,7 +147,8 @@ def partition(
     ]
     names = list(found[0]["low"]) if found else []
     text = table(["cell", "depth", "status", "mean", "std", "index", *names], rows)
-    show(found, text if found else f"Study {study} has no such cells.", as_json=as_json)
+    none = f"Study {study} has no cells yet." if status is None else f"Study {study} has no {status} cells."
+    show(found, text if found else none, as_json=as_json)
 
 
 def _columns(prediction: dict[str, Any]) -> dict[str, float]:

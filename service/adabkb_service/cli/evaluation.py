@@ -126,7 +126,7 @@ class Programs:
                 signal.signal(number, handler)
 
     def check_running(self) -> None:
-        """Do nothing, unless a signal has stopped the command.
+        """Raise ``Stopped`` if a signal has stopped the command.
 
         Raises:
             Stopped: a signal has stopped the command.

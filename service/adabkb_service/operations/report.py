@@ -27,13 +27,14 @@ Bodies = OneReportBody | ReportsBody
 def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
     """Store the reports of a trial, renew its lease, and decide whether it continues.
 
-    Reports of a stopped trial have no effect and raise no error, so that a worker can learn late that it was stopped.
+    Reports of a stopped trial have no effect and raise no error, so that a worker can learn late that its trial
+    was stopped.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: a step is too large or not increasing, or the attempt has too many reports.
         ReportConflict: the attempt has reported another value at this step.
-        TrialFinished: the trial is completed or failed.
+        TrialFinished: the trial is completed or failed, and a report is new.
         LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
     """
     return Request(study_id, Reported, partial(_report, number, body), key)

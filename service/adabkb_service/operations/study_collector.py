@@ -39,7 +39,11 @@ def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
     state = GaugeMetricFamily("adabkb_study_state", "1 for the state of a study.", labels=["study", "state"])
     results = GaugeMetricFamily("adabkb_study_results", "Results of a study.", labels=["study"])
     best = GaugeMetricFamily("adabkb_study_best", "The best result of a study.", labels=["study"])
-    gap = GaugeMetricFamily("adabkb_study_gap", "Further trials will probably gain less than this.", labels=["study"])
+    gap = GaugeMetricFamily(
+        "adabkb_study_gap",
+        "Bound on the gain of further trials (probability: 90% under the profile auto).",
+        labels=["study"],
+    )
     for row, summary in lifecycle.in_full(rows):
         for name in STATES:
             trials.add_metric([row.id, name], getattr(summary.counts, name))

@@ -35,7 +35,7 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class ListedStudy:
-    """The columns of a study in a list, without its definition, which may have megabytes."""
+    """The columns of a study in a list, without its definition, which may be megabytes long."""
 
     id: str
     incarnation: str
@@ -71,7 +71,7 @@ def _sought(text: str) -> ColumnElement[bool]:
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
-    """Number of matching studies in each state, with a text in the id or the tags."""
+    """Number of studies in each state that satisfy the conditions and have the text in the id or a tag."""
     counts = select(studies.c.state, func.count().label("studies"))
     query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
@@ -125,8 +125,8 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
 
 
 def values(connection: Connection, study_id: str, metric: str | None) -> list[tuple[int, float]]:
-    """Number and value of each result that is not excluded, or a metric of it, by number; without those that have
-    none."""
+    """(seq, value) of each result that is not excluded, ordered by seq; with ``metric``, its value instead. Results
+    without the value are omitted."""
     column = observations.c.value if metric is None else observations.c.metrics
     query = select(observations.c.seq, column).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False)
@@ -161,8 +161,8 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
 
 
 def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
-    """Number and value of each result after ``after`` that improved on all earlier ones from there on. Excluded results
-    and those without a value do not count."""
+    """(seq, value) of each result after ``after`` that is better than all results between ``after`` and itself.
+    Excluded results and those without a value do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
     before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")
@@ -175,7 +175,7 @@ def records(connection: Connection, study_id: str, *, maximize: bool, after: int
 
 
 def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """The trials leased most recently, by number."""
+    """The trials with the largest numbers among those that have been leased, in order."""
     query = (
         select(trials)
         .where(trials.c.study_id == study_id, trials.c.started_at.is_not(None))

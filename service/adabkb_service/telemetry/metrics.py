@@ -30,7 +30,8 @@ class Metrics:
             "phase",
         )
         self.suggest_seconds = self._histogram(
-            "suggest_seconds", "Time of a suggest, including retries but not the wait of Prefer: wait=."
+            "suggest_seconds",
+            "Time of a suggest, including retries, excluding the time that Prefer: wait= waits for a trial.",
         )
         self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to answer.")
         self.leases_expired = self._counter("leases_expired", "Leases that expired.")
@@ -40,7 +41,8 @@ class Metrics:
         )
         self.repeated_results = self._counter("repeated_results", "Results that were stored already.")
         self.degraded_answers = self._counter(
-            "degraded_answers", "Degraded answers to suggest: the model could not decide in time or process the log."
+            "degraded_answers",
+            "Degraded answers to suggest: the model did not decide in time, or could not process the log.",
         )
         # Looking up a metric by its labels takes longer than incrementing it.
         self._request = cache(self._requests.labels)

@@ -16,8 +16,8 @@ Ints = NDArray[np.int64]
 
 
 def violations(metrics: Sequence[Metric], record: Record) -> Array:
-    """(T,) how far each result is beyond the bounds of metrics, as ``Metric.relative_violation`` has it, added up. A
-    result of which a metric with bounds is not known yet comes after all others."""
+    """(T,) the sum over the metrics of each result's ``Metric.relative_violation``. If a bounded metric of a result is
+    not known yet, its violation is larger than those of all results whose bounded metrics are known."""
     total, is_open = np.zeros(record.size), np.zeros(record.size, dtype=np.bool_)
     for metric, measured in zip(metrics, record.metrics, strict=True):
         if metric.is_bounded:
