@@ -186,7 +186,7 @@ def test_with_several_metrics_refit_names_the_one_that_counts() -> None:
     model = make_pipeline(StandardScaler(), SVC())
     search = AdaBKBSearchCV(model, space, n_iter=4, cv=2, scoring=metrics, refit="roc_auc").fit(CELLS, KINDS)
     assert search.best_score_ == max(search.cv_results_["mean_test_roc_auc"])
-    with pytest.raises(ValueError, match="refit must be the name"):
+    with pytest.raises(ValueError, match="refit must name the metric"):
         AdaBKBSearchCV(model, space, n_iter=4, cv=2, scoring=metrics, refit=False).fit(CELLS, KINDS)
 
 

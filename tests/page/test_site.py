@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def api(folder: Path) -> Iterator[httpx.Client]:
     """A server whose site is in a folder of the tests."""
     app = FastAPIOffline(docs_url="/api", redoc_url=None, redirect_slashes=False)
-    app.state.routes, app.state.connection_limits = [], ConnectionLimits()
+    app.state.routes, app.state.connection_limits, app.state.provider = [], ConnectionLimits(), None
     problems.install(app)
     site.install(app, "/api", folder)
     app.add_middleware(RequestMiddleware, metrics=Metrics())
