@@ -121,9 +121,9 @@ class Trial(Record):
 class Observation(Record):
     """A result with its sequence number; ``trial`` is None for a point that was not suggested.
 
-    ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
-    Several objectives are among the metrics, and ``value`` is None. ``missing`` names the numbers that a partial result
-    still lacks: "value", and metrics.
+    ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
+    Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
+    result still lacks: "value", and metrics.
     """
 
     seq: int

@@ -1,11 +1,10 @@
 """Import results into a study, each once, even if the import is repeated.
 
-The server checks every row first, in dry runs of the batches, whose answers have the points in the form that is stored.
-So it can be told which results are in the study's log already, and these are left out: an import of a file that has
-grown since, or one that follows an import that broke off, adds what is missing. If a result was imported without some
-numbers that its row has by now, they are added to it. A batch that is on its way while the same import is started again
-is in no log yet; its idempotency key, which is made of its rows and their place, is the same, so the server stores it
-once.
+The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
+that the study's log already has are then skipped, so that an import of a file that has grown, or one after an
+interrupted import, adds what is missing. If a stored result lacks numbers that its row has by now, they are added to
+it. If the same import is started again while a batch is in transit, the batch is not in the log yet. Its idempotency
+key, which is derived from its rows and their position, is then the same, so the server stores it once.
 """
 
 import hashlib
@@ -118,7 +117,7 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
 
 @dataclass
 class _Stored:
-    """A result without a trial that the study has: its point, and its numbers as they were first told."""
+    """A stored result without a trial: its point, and its numbers as first reported."""
 
     seq: int
     point: str
@@ -130,8 +129,8 @@ _Known = dict[str, list[_Stored]]
 
 
 def _known(study_id: str) -> Steps[_Known]:
-    """Return the results that belong to no trial, as they were told: a correction changes nothing about which row they
-    came from."""
+    """Return the results without a trial, by point, with the numbers as first reported: a correction does not change
+    which row a result came from."""
     found: dict[int, _Stored] = {}
     for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
         if event is not None:
@@ -151,13 +150,13 @@ def _told_of(event: Mapping[str, Any]) -> _Stored | None:
 
 
 def _taken(known: _Known, result: ImportedResult) -> bool:
-    """Whether the study has a result already; one that comes twice has to be there twice."""
+    """Return whether the study has a result already. A result that occurs twice must be there twice."""
     told = _numbers(_numbers_of(result)).items()
     return _take(known, result, lambda stored: told <= stored.numbers.items()) is not None
 
 
 def _lacking(known: _Known, result: ImportedResult) -> _Stored | None:
-    """The stored result that lacks numbers which a row has by now; None if there is none."""
+    """Return the stored result that lacks numbers of a row; None if there is none."""
     told = _numbers(_numbers_of(result)).items()
     return _take(known, result, lambda stored: stored.numbers.items() < told)
 
@@ -191,7 +190,7 @@ def _point_of(parameters: Mapping[str, Any]) -> str:
 
 
 def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a result with their standard errors: of metrics by name, and the value by ""."""
+    """Return the numbers of a result with their standard errors: those of metrics by name, and the value by ""."""
     errors = told.get("std_errors") or {}
     found = {name: (number, errors.get(name)) for name, number in (told.get("metrics") or {}).items()}
     if told.get("value") is not None:
@@ -200,7 +199,7 @@ def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers_of(result: ImportedResult) -> dict[str, Any]:
-    """What the result of a row tells, in wire form."""
+    """Return the numbers of a row in wire form."""
     fields = ("value", "std_error", "metrics", "std_errors")
     return {name: part for name in fields if (part := getattr(result, name)) is not None}
 

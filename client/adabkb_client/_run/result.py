@@ -13,8 +13,8 @@ SHOWN = 0.1
 
 
 class Result(NamedTuple):
-    """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
-    and there is no value. A partial result lacks numbers that come later."""
+    """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
+    then the value is None. A partial result lacks numbers that are measured later."""
 
     value: float | None = None
     std_error: float | None = None
@@ -30,9 +30,9 @@ class Expected:
     Args:
         of: the study, for errors, such as "study 's'".
         has_value: False if the study has several objectives, which are metrics.
-        metrics: their names.
-        optional: those of them that a result may lack.
-        needed: those of them that a partial result may not lack.
+        metrics: the names of the metrics.
+        optional: the metrics that a result may omit.
+        needed: the metrics that a partial result must have.
     """
 
     of: str
