@@ -93,6 +93,17 @@ def test_an_empty_cell_is_filled_in_by_the_next_import(study: Study, tmp_path: P
     assert study.import_results(file, progress=False).repeated == 3
 
 
+def test_a_partial_row_is_found_among_partial_results_first(study: Study, tmp_path: Path) -> None:
+    """Otherwise it would be taken for the complete result, and the complete row would fill in the partial one."""
+    study.add_result({"x": 0.5}, 1.0, metrics={"mass": 2.0, "purity": 0.9})
+    study.add_result({"x": 0.5}, 1.0, metrics={"mass": 2.0}, partial=True)
+    file = tmp_path / "results.csv"
+    file.write_text("x,value,mass,purity\n0.5,1,2,\n0.5,1,2,0.9\n")
+    before = numbers(study)
+    assert study.import_results(file, progress=False).repeated == 2
+    assert numbers(study) == before
+
+
 def test_exports_have_empty_cells_and_come_back(client: Client, study: Study, tmp_path: Path) -> None:
     study.add_result({"x": 0.5}, 1.0, partial=True)
     study.add_result({"x": 1.0}, metrics={"purity": 0.95}, partial=True)

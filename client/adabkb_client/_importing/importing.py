@@ -9,6 +9,7 @@ key, which is derived from its rows and their position, is then the same, so the
 
 import hashlib
 import json
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,13 +72,14 @@ def import_results(
         for start in range(0, len(items), BATCH):
             part = items[start : start + BATCH]
             checked = yield from _told(study_id, part, errors, dry_run=True)
-            new = [result for result in checked if not _taken(known, result)]
+            new = _not_stored(known, checked)
             repeated += len(checked) - len(new)
-            completed = {result.row: stored for result in new if (stored := _lacking(known, result))}
-            results += yield from _complete(
-                study_id, [result for result in new if result.row in completed], completed, dry_run=dry_run
-            )
-            new = [result for result in new if result.row not in completed]
+            lacking = {result.row: stored for result in new if (stored := _take(known, result, operator.gt))}
+            for result in [result for result in new if result.row in lacking]:
+                if not dry_run:
+                    yield _completion(study_id, lacking[result.row], result)
+                results.append(result)
+            new = [result for result in new if result.row not in lacking]
             if new and not dry_run:
                 try:
                     new = yield from _told(study_id, _as_items(new), errors, key=_key(start, new))
@@ -149,40 +151,39 @@ def _told_of(event: Mapping[str, Any]) -> _Stored | None:
     return _Stored(told["observation"], _point_of(told["parameters"]), _numbers(told))
 
 
-def _taken(known: _Known, result: ImportedResult) -> bool:
-    """Return whether the study has a result already. A result that occurs twice must be there twice."""
-    told = _numbers(_numbers_of(result)).items()
-    return _take(known, result, lambda stored: told <= stored.numbers.items()) is not None
+def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedResult]:
+    """Return the results that the study does not have. A result that occurs twice must be there twice. Results that are
+    stored exactly are found before those that are stored with more numbers."""
+    for is_stored in (operator.eq, operator.le):
+        results = [result for result in results if _take(known, result, is_stored) is None]
+    return results
 
 
-def _lacking(known: _Known, result: ImportedResult) -> _Stored | None:
-    """Return the stored result that lacks numbers of a row; None if there is none."""
-    told = _numbers(_numbers_of(result)).items()
-    return _take(known, result, lambda stored: stored.numbers.items() < told)
+def _take(known: _Known, result: ImportedResult, fits: Callable[[Any, Any], bool]) -> _Stored | None:
+    """Remove a stored result at the point of a row, and return it; None if there is none whose numbers fit.
 
-
-def _take(known: _Known, result: ImportedResult, fits: Callable[[_Stored], bool]) -> _Stored | None:
-    at_point = known.get(_point_of(result.parameters), [])
+    Args:
+        known: the stored results.
+        result: the row.
+        fits: compares the numbers of the row, as a set, with those of a stored result.
+    """
+    at_point, told = known.get(_point_of(result.parameters), []), _numbers(_numbers_of(result)).items()
     for index, stored in enumerate(at_point):
-        if fits(stored):
+        if fits(told, stored.numbers.items()):
             return at_point.pop(index)
     return None
 
 
-def _complete(
-    study_id: str, results: list[ImportedResult], stored: Mapping[int, _Stored], *, dry_run: bool
-) -> Steps[list[ImportedResult]]:
-    """Add to stored results, by row, the numbers that they lack."""
-    for result in [] if dry_run else results:
-        lacking, told = stored[result.row], _numbers_of(result)
-        added: dict[str, Any] = (
-            {} if "" in lacking.numbers else {k: told[k] for k in ("value", "std_error") if k in told}
-        )
-        for field in ("metrics", "std_errors"):
-            numbers = {name: each for name, each in told.get(field, {}).items() if name not in lacking.numbers}
-            added |= {field: numbers} if numbers else {}
-        yield Call("PATCH", f"{study_path(study_id)}/observations/{lacking.seq}", added)
-    return results
+def _completion(study_id: str, stored: _Stored, result: ImportedResult) -> Call:
+    """Return the call that adds the numbers of a row to a stored result that lacks them."""
+    told = _numbers_of(result)
+    added: dict[str, Any] = {
+        name: told[name] for name in ("value", "std_error") if name in told and "" not in stored.numbers
+    }
+    for field in ("metrics", "std_errors"):
+        if numbers := {name: each for name, each in told.get(field, {}).items() if name not in stored.numbers}:
+            added[field] = numbers
+    return Call("PATCH", f"{study_path(study_id)}/observations/{stored.seq}", added)
 
 
 def _point_of(parameters: Mapping[str, Any]) -> str:
