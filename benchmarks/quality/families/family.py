@@ -133,3 +133,10 @@ def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float])
         return float(weights @ (turn @ (x - middle)) ** 2)
 
     return Member(evaluate, middle)
+
+
+def few_active(draw: Draw, active: int, d: int, rng: np.random.Generator) -> Member:
+    """A member in so many of the d axes; the others do nothing."""
+    axes, part, middle = rng.choice(d, active, replace=False), draw(active, rng), rng.random(d)
+    middle[axes] = part.minimiser
+    return Member(lambda x: part.evaluate(x[axes]), middle)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Family, Member, centre, log_uniform, rotation
+from benchmarks.quality.families.family import Family, Member, centre, few_active, log_uniform, rotation
 
 SCHWEFEL_MINIMISER, SCHWEFEL_MINIMUM = 420.96874635998194, -418.9828872724338
 """Of -x sin(sqrt(|x|)) over [-500, 500]."""
@@ -73,14 +73,6 @@ def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
     return Member(evaluate, middle)
 
 
-def few_active(active: int, d: int, rng: np.random.Generator) -> Member:
-    """Rotated Ackley of some axes; the others do nothing."""
-    axes = rng.choice(d, active, replace=False)
-    part, middle = rotated_ackley(active, rng), rng.random(d)
-    middle[axes] = part.minimiser
-    return Member(lambda x: part.evaluate(x[axes]), middle)
-
-
 def choice_of_model(d: int, rng: np.random.Generator) -> Member:
     """A category of 5 choices that says which of the other axes matter, and how well one can do at best."""
     inner, count = d - 1, 5
@@ -110,8 +102,8 @@ FINAL = (
     Family("bent_valley", 10, bent_valley),
     Family("sharp_ridge", 3, sharp_ridge),
     Family("sharp_ridge", 10, sharp_ridge),
-    Family("few_active", 20, partial(few_active, 3)),
-    Family("few_active", 60, partial(few_active, 6)),
+    Family("few_active", 20, partial(few_active, rotated_ackley, 3)),
+    Family("few_active", 60, partial(few_active, rotated_ackley, 6)),
     Family("choice_of_model", 4, choice_of_model),
     Family("choice_of_model", 8, choice_of_model),
     Family("rotated_griewank", 2, rotated_griewank, noise=0.01),

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, rotation
+from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, few_active
+from benchmarks.quality.families.smooth import bent_valley
 
 DIMENSIONS = (20, 50, 100)
 BUDGET = 300
@@ -42,29 +43,11 @@ def levy(d: int, rng: np.random.Generator) -> Member:
     return Member(evaluate, middle)
 
 
-def bent_valley(d: int, rng: np.random.Generator) -> Member:
-    """Rosenbrock's valley, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(2.0, 4.0)
-
-    def evaluate(x: Array) -> float:
-        z = turn @ (x - middle) + 1.0
-        return float((100.0 * (z[1:] - z[:-1] ** 2) ** 2 + (z[:-1] - 1.0) ** 2).sum())
-
-    return Member(evaluate, middle)
-
-
-def few(draw: Draw, d: int, rng: np.random.Generator) -> Member:
-    """A function of ``ACTIVE`` parameters; the others do nothing."""
-    axes, part, middle = rng.choice(d, ACTIVE, replace=False), draw(ACTIVE, rng), rng.random(d)
-    middle[axes] = part.minimiser
-    return Member(lambda x: part.evaluate(x[axes]), middle)
-
-
 KINDS: dict[str, Draw] = {
     "ackley": ackley,
     "levy": levy,
     "rotated_ellipsoid": partial(ellipsoid, conditions=(1e1, 1e4)),
-    "few_levy": partial(few, levy),
-    "few_bent_valley": partial(few, bent_valley),
+    "few_levy": partial(few_active, levy, ACTIVE),
+    "few_bent_valley": partial(few_active, partial(bent_valley, scales=(2.0, 4.0)), ACTIVE),
 }
 MANY = [Family(f"many_{kind}", d, draw, budget=BUDGET, seeds=SEEDS) for kind, draw in KINDS.items() for d in DIMENSIONS]

@@ -14,9 +14,9 @@ BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
 """25 evaluations per axis; 50 in ten dimensions."""
 
 
-def bent_valley(d: int, rng: np.random.Generator) -> Member:
-    """Rosenbrock's function, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(3.0, 5.0)
+def bent_valley(d: int, rng: np.random.Generator, scales: tuple[float, float] = (3.0, 5.0)) -> Member:
+    """Rosenbrock's function, at an angle to the axes, over a cube whose width is between these."""
+    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(*scales)
 
     def evaluate(x: Array) -> float:
         z = turn @ (x - middle) + 1.0

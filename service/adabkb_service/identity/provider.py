@@ -260,7 +260,7 @@ class Provider:
                 ) from error
             raise LoginFailed(
                 f"The provider does not accept the code: {shown(error.error)}. {AGAIN}", "login: code"
-            ) from (error)
+            ) from error
         except ValueError as error:
             raise ProviderUnavailable("The provider's token endpoint did not answer with JSON. Try again.") from error
         if not isinstance(tokens, Mapping):
