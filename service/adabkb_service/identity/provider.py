@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -228,10 +228,8 @@ class Provider:
         )
         found = None
         if answer.status_code == 200:
-            try:
+            with suppress(ValueError):
                 found = answer.json()
-            except ValueError:
-                found = None
         if not isinstance(found, dict):
             raise ProviderUnavailable(
                 f"The identity provider answers {answer.status_code} at {url}, without a JSON document. An "

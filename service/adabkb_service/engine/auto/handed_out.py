@@ -166,15 +166,15 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
 
 
 def _bounded(state: State, measured: State, metric: Metric, out: HandedOut) -> Bounded:
-    """A metric with a state, given failed points and those where it is not known yet."""
+    """Return a metric with its state, conditioned on failed points and on those where it is not known yet."""
     lower, upper = measured.in_model_outputs(metric)
     noise_ratio = measured.checkpoint.hyperparameters.noise_ratio
     return Bounded(_of_metric(state, measured, out), lower, upper, noise_ratio)
 
 
 def _of_metric(state: State, measured: State, out: HandedOut) -> Surrogate:
-    """The posterior of a metric with a state, given failed points, and evaluated ones where it is not known yet as if
-    it were its mean there."""
+    """Return the posterior of a metric, conditioned on failed points, and on evaluated points where the metric is not
+    known yet as if its mean had been observed there."""
     awaited = _without(state.record, measured.record)
     return _fantasized(
         _with_failures_imputed(measured.surrogate, measured.warp, measured.record.values, out.failed), measured, awaited
@@ -182,11 +182,11 @@ def _of_metric(state: State, measured: State, out: HandedOut) -> Surrogate:
 
 
 def _without(record: Record, known: Record) -> Array:
-    """Positions of a record, (k, d), at which another one has no result."""
-    if known.positions is record.positions or np.array_equal(known.positions, record.positions):
-        return np.zeros((0, record.positions.shape[1]))
-    lacking = [not records.holds(known.positions, position) for position in record.positions]
-    return record.positions[np.array(lacking, dtype=np.bool_)]
+    """Return the positions of a record, (k, d), at which another one has no result."""
+    if np.array_equal(known.positions, record.positions):
+        return record.positions[:0]
+    there = {position.tobytes() for position in known.positions}
+    return record.positions[[position.tobytes() not in there for position in record.positions]]
 
 
 def _fantasized(view: V, state: State, points: Array) -> V:
