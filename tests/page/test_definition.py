@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import httpx
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.operations.conftest import SYSTEMS
@@ -222,11 +221,10 @@ def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, 
     assert made["seed"] != 3
 
 
-@pytest.mark.parametrize("size", [{"width": 1280, "height": 860}])
 def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_lost(
-    browser: Browser, site: str, size: dict[str, int]
+    browser: Browser, site: str
 ) -> None:
-    with tab(browser, site, size=size, refused=REFUSALS) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
@@ -241,3 +239,49 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
         page.get_by_label("Budget, in trials").fill("5")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/study-*")
+
+
+def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Three shares of a mixture, four ligands, one exclusion, a temperature in °C, a yield of 0 to 100 %, 30 trials."""
+    with tab(browser, site) as page:
+        page.goto("/new")
+
+        def keys(*texts: str) -> None:
+            """Type each text into the next field; an empty one leaves its field as it is."""
+            for text in texts:
+                page.keyboard.press("Tab")
+                page.keyboard.type(text)
+
+        def press(name: str) -> None:
+            page.get_by_role("button", name=name, exact=True).focus()
+            page.keyboard.press("Enter")
+
+        page.get_by_role("link", name="Studies", exact=True).last.focus()
+        keys("coupling", "as l", "30", "Yield", "%", "0", "100")
+        for name in ("water", "ethanol", "toluene"):
+            keys(name, "number", "0", "1") if name == "water" else (page.keyboard.type(name), keys("number", "0", "1"))
+            press("Add a parameter")
+        page.keyboard.type("ligand")
+        keys("choice", "XPhos")
+        for ligand in ("SPhos", "PPh3", "dppf"):
+            page.keyboard.press("Enter")
+            page.keyboard.type(ligand)
+        press("Add a parameter")
+        page.keyboard.type("temperature")
+        keys("number", "20", "120", "°C")
+        press("Add a mixture")
+        expect(page.get_by_label("Components, with commas")).to_have_value("water, ethanol, toluene")
+        press("Add a combination")
+        page.get_by_label("ligand in combination 1").focus()
+        page.keyboard.type("PPh3")
+        keys("> 80")
+        press("Create the study")
+        page.wait_for_url("**/studies/coupling")
+    study = checked(api.get("/v1/studies/coupling"))
+    assert study["direction"] == "maximize"
+    assert study["budget"] == 30
+    assert study["quantities"] == {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}
+    assert study["mixtures"] == [{"parameters": ["water", "ethanol", "toluene"], "total": 1}]
+    assert study["constraints"] == ['not (ligand == "PPh3" and temperature > 80)']
+    assert study["parameters"][3]["choices"] == ["XPhos", "SPhos", "PPh3", "dppf"]
+    assert study["parameters"][4]["unit"] == "°C"

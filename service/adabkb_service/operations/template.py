@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from adabkb_service.contract.parameters import CatalogueParameter
+from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, CatalogueParameter
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.storage.rows import StudyRow
@@ -63,6 +63,11 @@ def _with_table(stored: Mapping[str, Any], parameter: CatalogueParameter) -> dic
     table, text = parameter.rows_of(), StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([parameter.name, *table.columns])
-    writer.writerows([table.names[row], *table.numbers[row].tolist()] for row in table.offered.tolist())
+    writer.writerows([table.names[row], *map(_plain, table.numbers[row].tolist())] for row in table.offered.tolist())
     others = {name: value for name, value in stored.items() if name not in SET_BY_SERVER}
     return {**others, "table": text.getvalue().rstrip("\n")}
+
+
+def _plain(number: float) -> float:
+    """Return whole numbers as integers, as people write them."""
+    return int(number) if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER else number
