@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 from playwright.sync_api import Browser, expect
 
 from tests.page.studies import checked
 from tests.page.tabs import PHONE, REFUSALS, accessible, tab
 
-PARAMETERS = [
+PARAMETERS: list[dict[str, Any]] = [
     {"name": "temperature", "kind": "float", "low": 20, "high": 80, "unit": "°C"},
     {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
 ]
