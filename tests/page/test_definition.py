@@ -221,6 +221,26 @@ def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, 
     assert made["seed"] != 3
 
 
+def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Those at the end of its constraints that the table can make; they can be changed there."""
+    parameters = [X, {"name": "flow rate", "kind": "int", "low": 1, "high": 9}, {"name": "in", "kind": "bool"}]
+    constraints = ["not (x > 0.9)", "x <= 0.1 * n", 'not (x > 0.5 and "flow rate" == 3)', 'not ("in" == True)']
+    parameters.append({"name": "n", "kind": "float", "low": 1, "high": 20})
+    definition = {"direction": "minimize", "parameters": parameters, "constraints": constraints}
+    checked(api.post("/v1/studies", json={"id": "excluding", **definition}))
+    with tab(browser, site) as page:
+        page.goto("/new?like=excluding")
+        expect(page.get_by_label("Constraints, one per line")).to_have_value("\n".join(constraints[:2]))
+        expect(page.get_by_label("flow rate in combination 1")).to_have_value("3")
+        expect(page.get_by_label("in in combination 2").locator("option:checked")).to_have_text("yes")
+        page.get_by_label("flow rate in combination 1").fill("> 4")
+        page.get_by_label("Name", exact=True).first.fill("excluding-more")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/excluding-more")
+    found = checked(api.get("/v1/studies/excluding-more"))["constraints"]
+    assert found == [*constraints[:2], 'not (x > 0.5 and "flow rate" > 4)', constraints[3]]
+
+
 def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_lost(
     browser: Browser, site: str
 ) -> None:

@@ -4,7 +4,7 @@
 import { showValue } from "./choices.js";
 import { body, Mistyped, number } from "./forms.js";
 import { kept } from "./kept.js";
-import { baseline, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, parametersAlone, part, showParameters, text } from "./space.js";
+import { baseline, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, parametersAlone, part, showCombinations, showParameters, text } from "./space.js";
 import { inLargestUnit } from "./words.js";
 
 const form = document.getElementById("new");
@@ -191,6 +191,7 @@ export function fill(given) {
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
+  show(document.getElementById("new-constraints"), showCombinations(given.constraints ?? []));
   filled = { given, shown: made() };
 }
 

@@ -3,7 +3,7 @@
 import { addChoices, choices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, showValue, showWeights, spread, text, weights } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
-import { addExclusion, exclusions, fieldOfExclusion, fitExclusions } from "./exclusions.js";
+import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
 import { kept } from "./kept.js";
 import { counted, inUnit } from "./words.js";
@@ -158,7 +158,12 @@ function parameter(row) {
 }
 
 /** A row for another combination of values that is never suggested. */
-export const addCombination = () => addExclusion(rows);
+export function addCombination() {
+  addExclusion(rows).querySelector("select, input")?.focus();
+}
+
+/** Show constraints in the table of combinations, as far as it can, and return the others. */
+export const showCombinations = (given) => showExclusions(rows, given);
 
 /** The constraints that these combinations make. */
 export const constraints = () => exclusions(rows());
