@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.operations.conftest import SYSTEMS
@@ -55,10 +56,14 @@ MEASURED: dict[str, Any] = {
 }
 
 
+DRAWN = 40
+"""Number of definitions of many features."""
+
+
 def corpus() -> dict[str, dict[str, Any]]:
     """The definitions of the tests of combinations and of systems, and some with all that a form may get wrong."""
     found = {name: made([name]).model_dump(mode="json", exclude_defaults=True) for name in FEATURES}
-    found |= {f"drawn {k}": made(drawn(k)).model_dump(mode="json", exclude_defaults=True) for k in range(40)}
+    found |= {f"drawn {k}": made(drawn(k)).model_dump(mode="json", exclude_defaults=True) for k in range(DRAWN)}
     found |= {
         f"system {name}": {"direction": "minimize", "parameters": [X], "algorithm": system}
         for name, system in SYSTEMS.items()
@@ -105,10 +110,21 @@ def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser
                     assert fields.get(field) == given[field], (name, field)
 
 
-BY_HAND = [*(name for name in CORPUS if not name.startswith("drawn")), "drawn 12", "drawn 20"]
+def covering() -> list[str]:
+    """A few definitions that have all features together, a system of the paper, and those that a form may get wrong."""
+    found, lacking = ["odd", "measured", "system paper"], set(FEATURES)
+    for k in range(DRAWN):
+        if not lacking.isdisjoint(drawn(k)):
+            found.append(f"drawn {k}")
+            lacking.difference_update(drawn(k))
+    assert not lacking
+    return found
 
 
-def test_studies_created_through_the_page_are_those_of_the_api(browser: Browser, site: str, api: httpx.Client) -> None:
+@pytest.mark.parametrize("names", [covering(), pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"])
+def test_studies_created_through_the_page_are_those_of_the_api(
+    browser: Browser, site: str, api: httpx.Client, names: list[str]
+) -> None:
     """Written as JSON, then named in the form: the stored definitions are equal."""
     checked(api.post("/v1/studies", json={"id": "old", **made([]).model_dump(mode="json", exclude={"id"})}))
     for angle in range(0, 360, 60):
@@ -116,7 +132,7 @@ def test_studies_created_through_the_page_are_those_of_the_api(browser: Browser,
         checked(api.post("/v1/studies/old/observe", json={"value": angle, "parameters": point}))
     with tab(browser, site) as page:
         page.route("**/studies/page-*", lambda route: route.fulfill(body="created", content_type="text/html"))
-        for number, name in enumerate(BY_HAND):
+        for number, name in enumerate(names, start=len(names)):
             given = {**CORPUS[name], "seed": 1}
             checked(api.post("/v1/studies", json={**given, "id": f"api-{number}"}))
             open_form(page)
