@@ -268,7 +268,7 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
         row.get_by_label("to", exact=True).fill("1")
         page.get_by_label("Budget, in trials").fill("0")
         page.get_by_role("button", name="Create the study").click()
-        expect(row.locator(".fault")).to_have_text("must be greater than low")
+        expect(row.locator(".fault")).to_have_text("must be greater than “From”")
         expect(page.locator(".field:has(#new-budget) .fault")).to_contain_text("1")
         expect(row.get_by_label("From")).to_have_value("2")
         row.get_by_label("to", exact=True).fill("3")

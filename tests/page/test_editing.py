@@ -43,7 +43,7 @@ def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site
 
         heat.get_by_label("to", exact=True).fill("10")
         show.click()
-        expect(heat.locator(".fault")).to_have_text("must be greater than low")
+        expect(heat.locator(".fault")).to_have_text("must be greater than “From”")
         heat.get_by_label("to", exact=True).fill("120,5")
         ligand.get_by_role("button", name="Add a value").click()
         ligand.get_by_label("Value 3", exact=True).fill("dppf")

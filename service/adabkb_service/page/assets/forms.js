@@ -93,12 +93,13 @@ export function tellProblem(form, error) {
   const told = form.querySelector(".problem");
   const faults = error.problem?.errors ?? [];
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
-  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${fault.detail}`.trim());
+  const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
+  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
   told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
   told.hidden = false;
   for (const element of [error.element, ...fields.values()]) mark(element);
   if (error.element) tellBeside(form, error.element, error.message);
-  for (const [fault, element] of fields) tellBeside(form, element, fault.detail);
+  for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
   (form.querySelector('[aria-invalid="true"]') ?? told).focus?.();
 }
 

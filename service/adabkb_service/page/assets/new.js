@@ -10,6 +10,9 @@ const form = document.getElementById("new");
 const { like } = form.dataset;
 const ADD = { parameter: [addParameter, "name"], objective: [addObjective, "metric"], mixture: [addMixtureOfShares, "parameters"], quantity: [addQuantity, "metric"] };
 
+const LABELS = { low: "“From”", high: "“to”" };
+
+form.inWords = ({ pointer, detail }) => (/^\/parameters\/\d+\/(low|high|step)$/.test(pointer) ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name]) : detail);
 form.made = sent;
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
