@@ -84,6 +84,7 @@ class AsyncStudyResource:
     unshare = awaited(StudyCalls.unshare)
     give = awaited(StudyCalls.give)
     link = awaited(StudyCalls.link)
+    links = listed(StudyCalls.links)
     unlink = awaited(StudyCalls.unlink)
 
     files = listed(StudyCalls.files)

@@ -26,12 +26,17 @@ def create_study(
     body |= _body(to_wire(parameters), direction, settings)
     try:
         with named(parameters):
-            return decode(StudyInfo, (yield Call("POST", "/studies", body)))
+            return (yield from create(body))
     except Conflict as error:
         if id is None or error.code != "study_exists":
             raise
         conflict = error
     return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:
+    """Create a study from its definition, in wire form."""
+    return decode(StudyInfo, (yield Call("POST", "/studies", definition)))
 
 
 def open_study(
@@ -48,7 +53,7 @@ def open_study(
     """
     body = {"id": id, **_body(parameters, direction, settings)}
     try:
-        return decode(StudyInfo, (yield Call("POST", "/studies", body)))
+        return (yield from create(body))
     except Conflict as error:
         conflict = error
     return (yield from _open_changed(StudyCalls(id), body, conflict, update=False))
@@ -84,6 +89,12 @@ def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *
             request_id=conflict.request_id,
         )
     return (yield from study.update(**changes))
+
+
+def whoami() -> Steps[dict[str, Any]]:
+    """Return the user, the scope and the quotas of the client's token, in wire form: see docs/http.md."""
+    document: dict[str, Any] = yield Call("GET", "/tokens/self")
+    return document
 
 
 def studies() -> Listing[StudyInfo]:

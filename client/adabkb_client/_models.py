@@ -425,8 +425,10 @@ class Link(Record):
     """A share link: a token with which anyone can read one study. Use ``id`` to revoke it."""
 
     id: str
-    token: str = field(repr=False)
     expires_at: datetime | None
+    revoked_at: datetime | None
+    token: str | None = field(default=None, repr=False)
+    """The server returns it only once, when the link is created."""
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,18 @@ class ReportCalls(TrialCalls):
         value: SupportsFloat,
         *,
         lease_seconds: float | None = None,
+        attempt: int | None = None,
     ) -> Steps[Reported]:
         """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
 
         Sending it again changes nothing. If the trial is stopped, end the evaluation without a result.
 
         Args:
-            trial: the trial, or its number (then its current attempt is meant).
+            trial: the trial, or its number.
             step: number of steps done so far; 0 is before the first. It must be larger than the previous one.
             value: value of the objective after this step; a finite number.
             lease_seconds: duration of the lease from now on; by default as before.
+            attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
             ValueError: the value is not finite, or the trial belongs to another study.
@@ -47,7 +49,7 @@ class ReportCalls(TrialCalls):
             Conflict: this attempt has reported another value at the step, does not hold the trial any more, or the
                 trial is over.
         """
-        return self.report_many(trial, [(step, value)], lease_seconds=lease_seconds)
+        return self.report_many(trial, [(step, value)], lease_seconds=lease_seconds, attempt=attempt)
 
     def report_many(
         self,
@@ -55,10 +57,11 @@ class ReportCalls(TrialCalls):
         reports: Sequence[tuple[SupportsIndex, SupportsFloat]],
         *,
         lease_seconds: float | None = None,
+        attempt: int | None = None,
     ) -> Steps[Reported]:
         """Report several intermediate values of a trial, each with its step: see ``report``. Either all are stored or
         none."""
-        reference = self._reference(trial)
+        reference = self._reference(trial, attempt)
         body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"

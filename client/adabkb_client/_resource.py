@@ -81,6 +81,7 @@ class StudyResource:
     unshare = performed(StudyCalls.unshare)
     give = performed(StudyCalls.give)
     link = performed(StudyCalls.link)
+    links = listed(StudyCalls.links)
     unlink = performed(StudyCalls.unlink)
 
     files = listed(StudyCalls.files)

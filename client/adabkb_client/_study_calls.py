@@ -86,12 +86,15 @@ class StudyCalls(ReportCalls):
         space |= {} if constraints is None else {"constraints": list(constraints)}
         before = {} if defaults is None else {"defaults": point(defaults)}
         with named(parameters or {}):
-            return decode(StudyInfo, (yield Call("PATCH", self._path, {**changes, **space, **before})))
+            return (yield from self.change({**changes, **space, **before}))
+
+    def change(self, changes: Mapping[str, Any]) -> Steps[StudyInfo]:
+        """Change the study by a document in wire form."""
+        return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
 
     def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> Steps[StudyInfo]:
         """Edit the space with parameters in wire form, as in ``info``."""
-        body = {"parameters": list(parameters), **({"defaults": point(defaults)} if defaults else {})}
-        return decode(StudyInfo, (yield Call("PATCH", self._path, body)))
+        return self.change({"parameters": list(parameters), **({"defaults": point(defaults)} if defaults else {})})
 
     def change_catalogue(
         self,
@@ -120,15 +123,15 @@ class StudyCalls(ReportCalls):
                 raise TypeError(f"{name}={rows!r} must be a list of rows: {name}=[{rows!r}]")
         change: dict[str, Any] = {} if add is None else {"add": add.to_csv()}
         change |= {name: list(rows) for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
-        return decode(StudyInfo, (yield Call("PATCH", self._path, {"catalogues": {parameter: change}})))
+        return self.change({"catalogues": {parameter: change}})
 
     def pause(self) -> Steps[StudyInfo]:
         """Pause the study: issue no trials until ``resume``. Results are still accepted."""
-        return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "paused"})))
+        return self.change({"state": "paused"})
 
     def resume(self) -> Steps[StudyInfo]:
         """Issue trials again."""
-        return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "running"})))
+        return self.change({"state": "running"})
 
     def delete(self, *, purge: bool = False) -> Steps[None]:
         """Delete the study and everything in it: permanently with ``purge``, otherwise ``Client.restore_study`` can
@@ -162,9 +165,14 @@ class StudyCalls(ReportCalls):
         body = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
         return decode(Link, (yield Call("POST", f"{self._path}/links", body)))
 
+    def links(self) -> Listing[Link]:
+        """Yield the links to the study, newest first, without their tokens."""
+        return Listing(f"{self._path}/links", lambda link: decode(Link, link))
+
     def unlink(self, link: Link | str) -> Steps[None]:
         """Revoke a link."""
-        yield Call("DELETE", f"{self._path}/links/{link.id if isinstance(link, Link) else link}")
+        name = link.id if isinstance(link, Link) else link
+        yield Call("DELETE", f"{self._path}/links/{quote(name, safe='')}")
 
     # Files of trials
 
@@ -430,8 +438,9 @@ class StudyCalls(ReportCalls):
         """Yield the study's log in order."""
         return Listing(f"{self._path}/events", lambda event: decode(Event, event))
 
-    def export(self, format: Literal["jsonl", "csv"] = "jsonl") -> Steps[str]:
-        """Return everything about the study (jsonl) or a table of its observations (csv)."""
+    def export(self, format: Literal["jsonl", "csv", "curves"] = "jsonl") -> Steps[str]:
+        """Return everything about the study (jsonl), a table of its observations (csv), or one of the intermediate
+        values (curves), which is also CSV."""
         text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
         return text
 

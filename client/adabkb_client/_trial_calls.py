@@ -34,6 +34,27 @@ class TrialCalls:
         self.id = study_id
         self._path = study_path(study_id)
 
+    def ask(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> Steps[Suggestions]:
+        """Ask for up to ``count`` trials: see ``suggest``. The answer says why there is none. ``worker`` is None if
+        no worker takes them."""
+        body: dict[str, Any] = {"count": count, "worker": worker}
+        if lease_seconds is not None:
+            body["lease_seconds"] = lease_seconds
+        if fixed:
+            body["fixed"] = point(fixed)
+        if context:
+            body["context"] = point(context)
+        return self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body, wait=wait)))
+
     def suggest(
         self,
         count: int,
@@ -60,14 +81,9 @@ class TrialCalls:
             StudyComplete: the study will issue no more trials.
             NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """
-        body: dict[str, Any] = {"count": count, "worker": worker or this_worker()}
-        if lease_seconds is not None:
-            body["lease_seconds"] = lease_seconds
-        if fixed:
-            body["fixed"] = point(fixed)
-        if context:
-            body["context"] = point(context)
-        answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body, wait=wait)))
+        answer = yield from self.ask(
+            count, worker=worker or this_worker(), lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+        )
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
@@ -83,6 +99,7 @@ class TrialCalls:
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        attempt: int | None = None,
     ) -> Steps[Answer]:
         """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
 
@@ -90,14 +107,14 @@ class TrialCalls:
         those that still are.
 
         Args:
-            trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
-                this is the block's result.
+            trial: the trial, or its number. In a ``with study.trial()`` block this is the block's result.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they come later.
+            attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
             Invalid: the metrics are not the study's.
@@ -108,7 +125,7 @@ class TrialCalls:
                 next reaches the server.
         """
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
-        return self._settle(trial, {**result, **_point(parameters)})
+        return self._settle(trial, {**result, **_point(parameters)}, attempt)
 
     def add_result(
         self,
@@ -144,26 +161,43 @@ class TrialCalls:
             fates += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
         return fates
 
-    def fail(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Report that the evaluation of a trial failed. The trial is not issued again."""
-        failure = {"status": "failed"}
-        return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
+    def fail(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Steps[Answer]:
+        """Report that the evaluation of a trial failed. The trial is not issued again.
 
-    def heartbeat(self, trial: Leased | Trial | int, *, lease_seconds: float | None = None) -> Steps[Answer]:
+        Args:
+            trial: the trial, or its number.
+            reason: for the log.
+            attempt: as in ``observe``.
+        """
+        failure = {"status": "failed"}
+        return self._settle(trial, failure if reason is None else {**failure, "reason": reason}, attempt)
+
+    def heartbeat(
+        self, trial: Leased | Trial | int, *, lease_seconds: float | None = None, attempt: int | None = None
+    ) -> Steps[Answer]:
         """Renew a trial's lease.
 
         Args:
             trial: the trial, or its number.
             lease_seconds: duration of the lease from now on; by default as before.
+            attempt: as in ``observe``.
 
         Raises:
             Conflict: the lease is lost, because another worker holds the trial or it is finished.
         """
-        return self._lease("heartbeat", trial, {} if lease_seconds is None else {"lease_seconds": lease_seconds})
+        lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
+        return self._lease("heartbeat", trial, attempt, lease)
 
-    def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
-        """Release a trial without a result; it is issued next."""
-        return _noted(trial, (yield from self._lease("release", trial, retry_for=stop_seconds())))
+    def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Steps[Answer]:
+        """Release a trial without a result; it is issued next.
+
+        Args:
+            trial: the trial, or its number.
+            attempt: as in ``observe``.
+        """
+        return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Report the outcome of a trial at the end of its block, unless it was reported before."""
@@ -250,8 +284,8 @@ class TrialCalls:
     def _decode(self, kind: type[T], document: Any) -> T:
         return decode(kind, document, study_id=self.id)
 
-    def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any]) -> Steps[Answer]:
-        answer = yield from self._observe({**self._reference(trial), **fate}, _created_at(trial))
+    def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any], attempt: int | None) -> Steps[Answer]:
+        answer = yield from self._observe({**self._reference(trial, attempt), **fate}, _created_at(trial))
         return _noted(trial, answer)
 
     def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Steps[Answer]:
@@ -262,17 +296,18 @@ class TrialCalls:
         self,
         verb: str,
         trial: Leased | Trial | int,
+        attempt: int | None,
         lease: Mapping[str, float] | None = None,
         retry_for: float | None = None,
     ) -> Steps[Answer]:
-        reference = {**self._reference(trial), **(lease or {})}
+        reference = {**self._reference(trial, attempt), **(lease or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
         return self._decode(Answer, (yield Call("POST", path, reference, retry_for=retry_for)))
 
-    def _reference(self, trial: Leased | Trial | int) -> dict[str, Any]:
-        """Name the trial, and the attempt if the lease is known."""
+    def _reference(self, trial: Leased | Trial | int, attempt: int | None = None) -> dict[str, Any]:
+        """Name the trial, and the attempt if it is known."""
         if isinstance(trial, SupportsIndex):  # numpy's integers too
-            return {"trial": index(trial)}
+            return {"trial": index(trial)} if attempt is None else {"trial": index(trial), "attempt": attempt}
         if isinstance(trial, Leased):
             trial = trial.trial
         if trial.study_id != self.id:

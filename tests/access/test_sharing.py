@@ -141,10 +141,12 @@ def test_the_client_shares_and_links(guarded: Guarded) -> None:
         link = study.link()
         with Client(guarded.address, link.token) as reader:
             assert [each.id for each in reader.studies()] == ["dots"]
-            study.unlink(link.id)
+            assert [(each.id, each.token, each.revoked_at) for each in study.links()] == [(link.id, None, None)]
+            study.unlink(link)
+            assert study.links()[0].revoked_at is not None
             with pytest.raises(Unauthorized, match="revoked"):
                 reader.study("dots")
-        assert link.token not in repr(link)
+        assert str(link.token) not in repr(link)
         assert study.give("eli").owner == "eli"
         assert eli.study("dots").access() == Access("eli", {})
     with Client(guarded.address) as nobody, pytest.raises(Unauthorized, match="ADABKB_TOKEN"):

@@ -285,7 +285,7 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
         (["result", "add", "s", "1", "=3"], "'=3' is not a value of a parameter"),
         (["result", "add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
         (["result", "add", "s", "0.5"], "also give the point of the result"),
-        (["trial", "queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
+        (["trial", "queue", "s", "x=NaN", "y=0"], "parameter 'x' must be a finite number, not nan"),
         (["result", "observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (
             ["study", "pause", "s", "--url", "http://127.0.0.1:abc"],

@@ -34,7 +34,6 @@ NAMED = {
     ("result", "list"): ("observations",),
     ("model", "show"): ("model",),
     ("access", "show"): ("access",),
-    ("access", "links"): ("access",),
 }
 """Calls of commands that show or list; of others the name is enough."""
 

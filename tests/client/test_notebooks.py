@@ -35,7 +35,8 @@ def test_nothing_of_the_users_becomes_markup(poisoned: Study) -> None:
 def test_every_answer_prints_as_one_line_and_shows_as_a_table(poisoned: Study) -> None:
     trial = poisoned.suggest()
     info = poisoned.info()
-    best, link = info.best, Link("1", "adabkb_secret", None)
+    best, secret = info.best, "adabkb_secret"
+    link = Link("1", None, None, secret)
     assert best is not None
     answers: list[Any] = [
         info,
@@ -60,7 +61,7 @@ def test_every_answer_prints_as_one_line_and_shows_as_a_table(poisoned: Study) -
         html = answer._repr_html_()
         assert "<script" not in html, answer
         assert "<table" in html or "<pre>" in html or "none" in html.lower(), answer
-    assert link.token not in repr(link) + link._repr_html_()
+    assert secret not in repr(link) + link._repr_html_()
 
 
 def test_a_study_shows_how_far_it_has_come(poisoned: Study) -> None:

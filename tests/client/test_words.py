@@ -50,11 +50,7 @@ COMMANDS = {
     "add_file": {"file": "content"},
     "read_file": {"number": "file", "output": ""},
     "remove_file": {"number": "file"},
-    "report": {"attempt": "trial"},
-    "heartbeat": {"attempt": "trial"},
-    "release": {"attempt": "trial"},
-    "fail": {"attempt": "trial"},
-    "observe": {"attempt": "trial", "metric_std_error": "std_errors"},
+    "observe": {"metric_std_error": "std_errors"},
     "retry": {"trials": "trial", "failed": ""},
     "add_result": {"metric_std_error": "std_errors"},
     "correct": {"metric_std_error": "std_errors"},
@@ -62,8 +58,7 @@ COMMANDS = {
     "delete": {"yes": ""},
     "give": {},
 }
-"""What a command takes otherwise: by a file, by a pair of words, or of a terminal alone (""). An attempt is part of a
-trial that a program holds."""
+"""What a command takes otherwise: by a file, by a pair of words, or of a terminal alone ("")."""
 DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
@@ -72,7 +67,7 @@ HTTP = {
     "queue": ("post", "/v1/studies/{study_id}/trials", {}),
     "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {}),
     "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
-    "heartbeat": ("post", "/v1/studies/{study_id}/trials/{number}/heartbeat", {"attempt": "trial"}),
+    "heartbeat": ("post", "/v1/studies/{study_id}/trials/{number}/heartbeat", {}),
     "observe_many": ("post", "/v1/studies/{study_id}/observations", {}),
     "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": ""}),
     "predict": ("post", "/v1/studies/{study_id}/predict", {}),

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.output import AsJson, point, show, table
 from adabkb_service.cli.values import parse_point
 
@@ -37,7 +38,7 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
     explains by itself (first order), and including its interactions with others (total).
     """
-    found = server.get(path(study, "/importance"), metric=metric)
+    found = server.document(StudyCalls(study).importance(metric))
     if found["reason"] is not None:
         text = f"Study {study} has {found['results']} results: {REASONS[found['reason']]}."
     else:
@@ -61,7 +62,7 @@ def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
     Is it going well? Why this point? What was learned? Can you stop? The study's page shows the same sentences.
     """
-    found = server.get(path(study, "/assessment"))
+    found = server.document(StudyCalls(study).assessment())
     told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
     show(found, "\n".join([*told, *(f"! {check['text']}" for check in found["checks"])]), as_json=as_json)
 
@@ -72,7 +73,7 @@ def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     The prediction leaves out the result itself (leave-one-out). Nine results in ten should lie within their 90%
     intervals.
     """
-    found = server.get(path(study, "/validation"), metric=metric)
+    found = server.document(StudyCalls(study).validation(metric))
     if found["reason"] is not None:
         text = NO_VALIDATION[found["reason"]].format(study=study, results=found["results"])
     else:
@@ -115,8 +116,8 @@ def slice_(
     \b
     adabkb model slice svm C --points 10 --at gamma=0.1
     """
-    others = json.dumps(parse_point(at)) if at else None
-    found = server.get(path(study, "/slice"), parameter=parameters, points=points, at=others)
+    others = parse_point(at) if at else None
+    found = server.document(StudyCalls(study).slice(*parameters, points=points, at=others))
     names = [axis["name"] for axis in found["axes"]]
     rows = [
         [*map(_value, where), *(f"{number:.6g}" for number in _columns(it).values())]
@@ -139,7 +140,7 @@ def partition(
     as_json: AsJson = False,
 ) -> None:
     """List the cells of the partition with their predictions."""
-    found = list(server.pages(path(study, "/partition"), status=status, metric=metric))
+    found = server.items(StudyCalls(study).partition(status, metric))
     rows = [
         [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]
         + [_range(cell["low"][name], cell["high"][name]) for name in cell["low"]]

@@ -6,21 +6,22 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
-from urllib.parse import quote
 
 import httpx
 import typer
 
 from adabkb_client import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
-from adabkb_client._calls import Call, Json, Listing, Param, Steps
+from adabkb_client._calls import Call, Json, Listing, Steps
+from adabkb_client._client_calls import studies
 from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings, checked_token
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.protocol import REMEDY
 from adabkb_client._http.transport import Transport
-from adabkb_client._plain import encoded
+from adabkb_client._plain import NotFinite, WrongResult, encoded
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse
@@ -47,7 +48,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
     url, token = context.params.get("url") or DEFAULT_URL, context.params.get("token")
     try:
         with connected(RemoteServer(checked(url)), sendable(token), COMPLETION_PATIENCE, retry_for=0) as server:
-            return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
+            return [study["id"] for study in server.items(studies()) if study["id"].startswith(incomplete)]
     except (AdaBKBError, Failure):
         return []
 
@@ -97,66 +98,59 @@ def silence() -> Iterator[None]:
 
 
 class Server:
-    """The calls of the API, with documents as they are sent."""
+    """The client's procedures, with the documents that the server sends."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.name = transport.server.name
 
-    def get(self, path: str, **params: Param) -> Json:
-        """GET a document."""
-        return self._answer(Call("GET", path, params=params))
+    def perform(self, steps: Steps[T]) -> T:
+        """Perform a procedure, and return its result."""
+        return self._transport.perform(steps)
 
-    def text(self, path: str, **params: Param) -> str:
-        """GET a document that is not JSON."""
-        found: str = self._answer(Call("GET", path, params=params, as_text=True))
-        return found
+    def document(self, steps: Steps[Any]) -> Json:
+        """Perform a procedure, and return its last answer as the server sent it."""
+        return self._transport.perform(_last_answer(steps))
 
-    def content(self, path: str, **params: Param) -> bytes:
-        """GET a binary document."""
-        found: bytes = self._answer(Call("GET", path, params=params, as_bytes=True))
-        return found
-
-    def post(self, path: str, body: Mapping[str, Any]) -> Json:
-        """POST a body, with exactly one effect."""
-        return self._answer(Call("POST", path, _sendable(body)))
-
-    def patch(self, path: str, body: Mapping[str, Any]) -> Json:
-        """PATCH a resource, with exactly one effect."""
-        return self._answer(Call("PATCH", path, _sendable(body)))
-
-    def delete(self, path: str, **params: Param) -> None:
-        """DELETE a resource."""
-        self._answer(Call("DELETE", path, params=params))
-
-    def pages(self, path: str, **params: Param) -> Iterator[Json]:
-        """Yield the items of a list, page after page."""
-        return self._transport.each(Listing(path, lambda item: item, params))
+    def items(self, listing: Listing[Any]) -> list[Json]:
+        """Return the items of a list as the server sent them."""
+        return list(self._transport.each(replace(listing, decode=_as_sent)))
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """Yield a document line by line, as the lines come."""
         return self._transport.lines(path, headers)
 
-    def perform(self, steps: Steps[T]) -> T:
-        """Perform a procedure of the client."""
-        return self._transport.perform(steps)
 
-    def _answer(self, call: Call) -> Json:
-        return self.perform(_only(call))
+def _last_answer(steps: Steps[Any]) -> Steps[Json]:
+    """Perform a procedure, and return its last answer.
 
-
-def _sendable(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a body encoded as JSON."""
+    Raises:
+        NotFinite: a body has a number that is infinite or NaN, which JSON cannot represent.
+    """
+    answer: Json = None
     try:
-        encoded(body)
-    except ValueError:
-        fail("NaN and infinity cannot be sent, give finite numbers (for a trial without a result: adabkb trial fail)")
-    return body
+        call = next(steps)
+        while True:
+            _check(call)
+            try:
+                answer = yield call
+            except AdaBKBError as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration:
+        return answer
 
 
-def _only(call: Call) -> Steps[Json]:
-    """The procedure of a single call."""
-    return (yield call)
+def _check(call: Call) -> None:
+    try:
+        encoded(call.body or {})
+    except ValueError as error:
+        raise NotFinite(str(error)) from error
+
+
+def _as_sent(item: Json) -> Json:
+    return item
 
 
 @contextmanager
@@ -200,7 +194,7 @@ def sendable(token: str | None) -> str | None:
 
 @contextmanager
 def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
-    """End the command with the error of the server or of the connection if a call inside the block fails.
+    """End the command with the error of the client, the connection or the server if a call inside the block fails.
 
     Args:
         names: the names of the command's options, see ``option_names``.
@@ -210,16 +204,15 @@ def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
         yield
     except APIError as error:
         refuse(error, names, study)
+    except NotFinite:
+        fail("NaN and infinity cannot be sent, give finite numbers (for a trial without a result: adabkb trial fail)")
+    except (WrongResult, ValueError) as error:  # the client refuses an argument
+        fail(str(error))
     except ConnectionFailed as error:
         fail(f"{_first_line(error).rstrip('.')}; start one with: adabkb serve")
     except UnexpectedAnswer as error:
         remedy = "Give the address of the server with --url."
         fail(f"{_first_line(error)} {remedy}" if REMEDY in str(error) else " ".join(str(error).splitlines()))
-
-
-def path(study: str, rest: str = "") -> str:
-    """The path of a study, or of something below it."""
-    return f"/studies/{quote(study, safe='')}{rest}"
 
 
 def _first_line(error: Exception) -> str:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_client import Catalogue
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.output import AsJson, fail, show, summary
 
 CatalogueTables = Annotated[
@@ -53,11 +54,11 @@ def change_catalogue(
     adabkb study change-catalogue dyes molecule --add new.csv
     adabkb study change-catalogue dyes molecule --withdraw "Nile red" --withdraw fluorescein
     """
-    change: dict[str, Any] = {} if add is None else {"add": read(add).to_csv()}
-    change |= {name: rows for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
-    if not change:
+    if not (add or withdraw or restore):
         fail("there is nothing to change; give at least one option, such as --withdraw ROW")
-    changed = server.patch(path(study), {"catalogues": {parameter: change}})
+    rows = read(add) if add else None
+    change = StudyCalls(study).change_catalogue(parameter, add=rows, withdraw=withdraw or (), restore=restore or ())
+    changed = server.document(change)
     show(changed, summary(changed), as_json=as_json)
 
 

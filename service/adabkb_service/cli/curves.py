@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import TrialNumber
 from adabkb_service.cli.output import AsJson, show
-from adabkb_service.cli.trials import Attempt, LeaseSeconds, body_of
+from adabkb_service.cli.trials import Attempt, LeaseSeconds
 
 STOPPED = 3
 """Exit code of ``trial report`` if the trial is stopped."""
@@ -32,8 +33,8 @@ def report(
     \b
     adabkb trial report svm 7 12 0.31
     """
-    body = body_of(step=step, value=value, attempt=attempt, lease_seconds=lease_seconds)
-    answer = server.post(path(study, f"/trials/{trial}/reports"), body)
+    told = StudyCalls(study).report(trial, step, value, attempt=attempt, lease_seconds=lease_seconds)
+    answer = server.document(told)
     show(answer, f"Stop: {answer['reason']}" if answer["stop"] else "Go on.", as_json=as_json)
     if answer["stop"]:
         raise typer.Exit(STOPPED)
@@ -41,6 +42,6 @@ def report(
 
 def curve(server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False) -> None:
     """List the intermediate values of a trial."""
-    reports = list(server.pages(path(study, f"/trials/{trial}/reports"), attempt=attempt))
+    reports = server.items(StudyCalls(study).curve(trial, attempt))
     lines = [f"step {report['step']}: {report['value']!r}" for report in reports]
     show(reports, "\n".join(lines) or f"Trial {trial} has reported no values.", as_json=as_json)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import FILE, TrialNumber
 from adabkb_service.cli.output import AsJson, fail, show, table
 
@@ -20,7 +19,7 @@ FileNumber = Annotated[
 
 def list_files(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
     """List the files of a trial."""
-    found = list(server.pages(path(study, f"/trials/{trial}/files")))
+    found = server.items(StudyCalls(study).files(trial))
     rows = [[str(each["number"]), each["name"], str(each["size"]), each["user"] or ""] for each in found]
     text = table(["file", "name", "bytes", "added by"], rows) if found else f"Trial {trial} has no files."
     show(found, text, as_json=as_json)
@@ -35,11 +34,11 @@ def add(
 ) -> None:
     """Attach a file to a trial."""
     try:
-        added = server.perform(StudyCalls(study).add_file(trial, file))
+        added = server.document(StudyCalls(study).add_file(trial, file))
     except OSError as error:
         fail(f"cannot read {file} ({error.strerror}); give an existing file")
-    told = {**asdict(added), "created_at": added.created_at.isoformat()}
-    show(told, f"File {added.number} of trial {trial}: {added.name}, {added.size} bytes.", as_json=as_json)
+    text = f"File {added['number']} of trial {trial}: {added['name']}, {added['size']} bytes."
+    show(added, text, as_json=as_json)
 
 
 def read(
@@ -51,7 +50,7 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Print or save a file of a trial."""
-    content = server.content(path(study, f"/trials/{trial}/files/{number}"))
+    content = server.perform(StudyCalls(study).read_file(trial, number))
     if output is None:
         typer.echo(content, nl=False)
         return
@@ -68,5 +67,5 @@ def read(
 
 def remove(server: Server, study: StudyId, trial: TrialNumber, number: FileNumber, as_json: AsJson = False) -> None:
     """Delete a file of a trial permanently."""
-    server.delete(path(study, f"/trials/{trial}/files/{number}"))
+    server.perform(StudyCalls(study).remove_file(trial, number))
     show({"removed": number}, f"File {number} of trial {trial} is deleted.", as_json=as_json)

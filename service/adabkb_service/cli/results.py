@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from adabkb_client import ConnectionFailed
+from adabkb_client import Answer, ConnectionFailed
+from adabkb_client._calls import Steps
+from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import Observation
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
 from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues, parse_metrics, parse_point
@@ -41,7 +43,7 @@ Reason = Annotated[str | None, typer.Option(help="reason, for the log", show_def
 
 def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the results of a study in the order of storage."""
-    found = list(server.pages(path(study, "/observations")))
+    found = server.items(StudyCalls(study).observations())
     show(found, rows.columns(rows.results(found)) if found else f"Study {study} has no results.", as_json=as_json)
 
 
@@ -68,26 +70,23 @@ def correct(
     \b
     adabkb result correct svm 12 0.93 --reason "typing error"
     """
-    changes: dict[str, Any] = {"reason": reason, **parse_metrics(metric, metric_std_error)}
-    if value is not None:
-        changes["value"] = value
-    if std_error is not None:
-        changes["std_error"] = std_error
-    _amend(server, study, observation, changes, as_json=as_json)
+    metrics = parse_metrics(metric, metric_std_error)
+    change = StudyCalls(study).correct(observation, value, std_error=std_error, reason=reason, **metrics)
+    _amend(server, change, as_json=as_json)
 
 
 def exclude(
     server: Server, study: StudyId, observation: Observation, reason: Reason = None, as_json: AsJson = False
 ) -> None:
     """Exclude a result from the model. It stays in the log."""
-    _amend(server, study, observation, {"excluded": True, "reason": reason}, as_json=as_json)
+    _amend(server, StudyCalls(study).exclude(observation, reason), as_json=as_json)
 
 
 def include(
     server: Server, study: StudyId, observation: Observation, reason: Reason = None, as_json: AsJson = False
 ) -> None:
     """Include an excluded result again."""
-    _amend(server, study, observation, {"excluded": False, "reason": reason}, as_json=as_json)
+    _amend(server, StudyCalls(study).include(observation, reason), as_json=as_json)
 
 
 def recommendation(
@@ -104,8 +103,9 @@ def recommendation(
     \b
     adabkb study recommendation gluing --context humidity=0.4
     """
-    known = json.dumps(parse_point(context)) if context else None
-    found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability, context=known)
+    known = parse_point(context) if context else None
+    asked = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=known)
+    found = server.document(asked)
     model, observed, gap = found["model"], found["observed"], found["gap"]
     lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
     if model is not None:
@@ -140,7 +140,7 @@ def front(
     \b
     adabkb study front forest
     """
-    found = server.get(path(study, "/front"), feasible_probability=feasible_probability)
+    found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability))
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
     lines += map(_on_front, found["model"])
     if found["hypervolume"] is not None:
@@ -169,7 +169,7 @@ def predict(
     """
     in_json = all(argument.lstrip().startswith("{") for argument in parameters)
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
-    found = server.post(path(study, "/predict"), {"points": points})["predictions"]
+    found = server.document(StudyCalls(study).predict(points))["predictions"]
     lines = [
         f"{point(where)}: {_expected(it)}" + (f", from {it['lcb']:.6g} to {it['ucb']:.6g}" if "lcb" in it else "")
         for where, it in zip(points, found, strict=True)
@@ -179,23 +179,24 @@ def predict(
 
 def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Show the constants and the size of the model."""
-    found = server.get(path(study, "/model"))
+    found = server.document(StudyCalls(study).model())
     show(found, "\n".join(f"{name}: {json.dumps(value)}" for name, value in found.items()), as_json=as_json)
 
 
 def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the cells of the partition, oldest first."""
-    _listing(server, study, "tree", as_json=as_json)
+    _list(server.items(StudyCalls(study).tree()), f"The tree of study {study} is empty.", as_json=as_json)
 
 
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the inducing points of the model."""
-    _listing(server, study, "dictionary", as_json=as_json)
+    found = server.items(StudyCalls(study).dictionary())
+    _list(found, f"The dictionary of study {study} is empty.", as_json=as_json)
 
 
 def events(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the log of a study in order."""
-    found = list(server.pages(path(study, "/events")))
+    found = server.items(StudyCalls(study).events())
     show(found, "\n".join(map(_event, found)), as_json=as_json)
 
 
@@ -210,7 +211,7 @@ def watch(
     The command ends when the study is complete or deleted, or when you press Ctrl-C. It prints the current state
     first; with --all, all past events. It waits while the server restarts. With --json, each event is a JSON line.
     """
-    found = server.get(path(study))
+    found = server.document(StudyCalls(study).info())
     if not as_json:
         typer.echo(summary(found))
     seq = 0 if all_events else found["revision"]
@@ -221,26 +222,25 @@ def watch(
                 typer.echo(json.dumps(event, ensure_ascii=False) if as_json else _event(event))
                 if event["kind"] == COMPLETED:
                     break
-            found = server.get(path(study))
+            found = server.document(StudyCalls(study).info())
 
 
 def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
     """Yield the events after a number as they arrive, until the server ends the stream or the connection breaks."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with suppress(ConnectionFailed):
-        for line in server.lines(path(study, "/events"), headers):
+        for line in server.lines(StudyCalls(study).events().path, headers):
             if line.startswith(DATA):
                 yield json.loads(line.removeprefix(DATA))
 
 
-def _listing(server: Server, study: str, what: str, *, as_json: bool) -> None:
-    found = list(server.pages(path(study, f"/{what}")))
+def _list(found: list[dict[str, Any]], none: str, *, as_json: bool) -> None:
     lines = [" ".join(f"{name}={json.dumps(value)}" for name, value in item.items()) for item in found]
-    show(found, "\n".join(lines) or f"The {what} of study {study} is empty.", as_json=as_json)
+    show(found, "\n".join(lines) or none, as_json=as_json)
 
 
-def _amend(server: Server, study: str, observation: int, changes: dict[str, Any], *, as_json: bool) -> None:
-    answer = server.patch(path(study, f"/observations/{observation}"), changes)
+def _amend(server: Server, change: Steps[Answer], *, as_json: bool) -> None:
+    answer = server.document(change)
     show(answer, f"{_observation(answer['observation'])}. {summary(answer['study'])}", as_json=as_json)
 
 

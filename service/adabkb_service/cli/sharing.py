@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 
 import typer
 
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client import Access
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._calls import Steps
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import LINK
 from adabkb_service.cli.output import AsJson, show, table
 
@@ -18,7 +21,7 @@ User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_d
 
 def show_access(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Show the owner of a study and the users it is shared with."""
-    found = server.get(path(study, "/access"))
+    found = server.document(StudyCalls(study).access())
     show(found, _told(study, found), as_json=as_json)
 
 
@@ -40,12 +43,12 @@ def share(
     adabkb access share svm bob --right work
     adabkb access share svm "*"
     """
-    _change(server, study, {"shared_with": {user: right}}, as_json=as_json)
+    _change(server, study, StudyCalls(study).share(user, right), as_json=as_json)
 
 
 def unshare(server: Server, study: StudyId, user: User, as_json: AsJson = False) -> None:
     """Stop sharing a study with a user, or with everybody."""
-    _change(server, study, {"shared_with": {user: None}}, as_json=as_json)
+    _change(server, study, StudyCalls(study).unshare(user), as_json=as_json)
 
 
 def give(
@@ -58,7 +61,7 @@ def give(
 
     The new owner has full access. The former owner loses access.
     """
-    _change(server, study, {"owner": owner}, as_json=as_json)
+    _change(server, study, StudyCalls(study).give(owner), as_json=as_json)
 
 
 def link(
@@ -71,8 +74,8 @@ def link(
 
     It is shown only once. Anyone who has it can read the study.
     """
-    until = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat()
-    made = server.post(path(study, "/links"), {} if until is None else {"expires_at": until})
+    until = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    made = server.document(StudyCalls(study).link(until))
     text = (
         f"Anyone with this token can read study {study}: ADABKB_TOKEN={made['token']} adabkb study show {study}\n"
         f"To revoke it: adabkb access unlink {study} {made['id']}"
@@ -82,7 +85,7 @@ def link(
 
 def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the links to a study, newest first."""
-    found = list(server.pages(path(study, "/links")))
+    found = server.items(StudyCalls(study).links())
     rows = [[each["id"], each["expires_at"] or "", "revoked" if each["revoked_at"] else ""] for each in found]
     show(found, table(["id", "until", ""], rows) if found else f"Study {study} has no links.", as_json=as_json)
 
@@ -94,13 +97,13 @@ def unlink(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a link."""
-    server.delete(path(study, f"/links/{quote(link, safe='')}"))
+    server.perform(StudyCalls(study).unlink(link))
     show({"unlinked": link}, f"Link {link} is revoked.", as_json=as_json)
 
 
 def whoami(server: Server, as_json: AsJson = False) -> None:
     """Show your user, scope and quotas on the server."""
-    found = server.get("/tokens/self")
+    found = server.document(client_calls.whoami())
     only = "" if found["studies"] is None else f", for {', '.join(found['studies'])}"
     text = f"You are {found['user']}, with the scope {found['scope']}{only}."
     for name, quota in found["quotas"].items():
@@ -114,8 +117,8 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
     )
 
 
-def _change(server: Server, study: str, changes: dict[str, Any], *, as_json: bool) -> None:
-    found = server.patch(path(study, "/access"), changes)
+def _change(server: Server, study: str, change: Steps[Access], *, as_json: bool) -> None:
+    found = server.document(change)
     show(found, _told(study, found), as_json=as_json)
 
 

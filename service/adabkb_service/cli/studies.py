@@ -9,8 +9,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from adabkb_client import StudyInfo
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._calls import Steps
+from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
@@ -61,13 +65,13 @@ def create_study(
         add_descriptors(descriptors, body.get("parameters"), "the definition")
     if catalogue is not None and isinstance(body, dict):
         add_catalogues(catalogue, body)
-    study = server.post("/studies", body)
+    study = server.document(client_calls.create(body))
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
 
 def list_studies(server: Server, as_json: AsJson = False) -> None:
     """List all studies, newest first."""
-    studies = list(server.pages("/studies"))
+    studies = server.items(client_calls.studies())
     show(studies, rows.columns(rows.studies(studies)) if studies else "There are no studies.", as_json=as_json)
 
 
@@ -76,7 +80,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
     It also shows how much further trials will probably gain.
     """
-    found = server.get(path(study))
+    found = server.document(StudyCalls(study).info())
     lines = [summary(found)]
     if found["gap"] is not None:
         lines.append(f"further trials will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
@@ -98,12 +102,12 @@ def _mixture(mixture: dict[str, Any]) -> str:
 
 def pause(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Issue no trials until the study is resumed. Results are still accepted."""
-    _change(server, study, {"state": "paused"}, as_json=as_json)
+    _change(server, StudyCalls(study).pause(), as_json=as_json)
 
 
 def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Issue trials again."""
-    _change(server, study, {"state": "running"}, as_json=as_json)
+    _change(server, StudyCalls(study).resume(), as_json=as_json)
 
 
 def _limit(what: str) -> Any:
@@ -211,7 +215,7 @@ def update(
         changes["constraints"] = [] if constraint == [NO_LIMIT] else constraint
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
-    _change(server, study, changes, as_json=as_json)
+    _change(server, StudyCalls(study).change(changes), as_json=as_json)
 
 
 def export(
@@ -230,15 +234,15 @@ def export(
     if format == "xlsx":
         if output is None:
             fail("an Excel file cannot be shown on a terminal; give --output FILE.xlsx")
-        content = server.content(path(study, "/export"), format=format)
+        content = server.perform(StudyCalls(study).export_excel())
         _write(output, lambda file: file.write_bytes(content))
         return
-    is_for_excel = output is not None and format != "jsonl"  # programs that read stdout do not expect a byte order mark
-    text = server.text(path(study, "/export"), format=format, **({"bom": "true"} if is_for_excel else {}))
+    text = server.perform(StudyCalls(study).export(format))
     if output is None:
         typer.echo(text, nl=False)
         return
-    _write(output, lambda file: file.write_text(text, encoding="utf-8", newline=""))
+    encoding = "utf-8" if format == "jsonl" else "utf-8-sig"  # Excel needs the byte order mark
+    _write(output, lambda file: file.write_text(text, encoding=encoding, newline=""))
 
 
 def export_report(
@@ -252,7 +256,7 @@ def export_report(
     It has the definition, the best point, all results, failures with reasons, who did what, and the hash of the log.
     For the same report with charts, to print or save as PDF, open http://SERVER/studies/STUDY/report.
     """
-    text = server.text(path(study, "/report"))
+    text = server.perform(StudyCalls(study).export_report())
     told = json.dumps({"markdown": text}) + "\n" if as_json else text
     if output is None:
         typer.echo(told, nl=False)
@@ -281,6 +285,6 @@ def _tag(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _change(server: Server, study: str, changes: dict[str, Any], *, as_json: bool) -> None:
-    changed = server.patch(path(study), changes)
+def _change(server: Server, change: Steps[StudyInfo], *, as_json: bool) -> None:
+    changed = server.document(change)
     show(changed, summary(changed), as_json=as_json)

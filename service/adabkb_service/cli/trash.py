@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import DELETION
 from adabkb_service.cli.output import AsJson, fail, show, summary, table
 
@@ -26,14 +28,14 @@ def delete_study(
     For 30 days, you can restore it with adabkb trash restore.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
-    server.delete(path(study), purge="true" if purge else None)
+    server.perform(StudyCalls(study).delete(purge=purge))
     how = "" if purge else f" For 30 days you can restore it: adabkb trash restore {study}"
     show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
 
 
 def list_trash(server: Server, as_json: AsJson = False) -> None:
     """List your deleted studies, latest first."""
-    found = list(server.pages("/trash"))
+    found = server.items(client_calls.trash())
     rows = [
         [
             str(each["deletion"]),
@@ -63,7 +65,7 @@ def restore_study(
     as_json: AsJson = False,
 ) -> None:
     """Restore a deleted study. It continues where it was."""
-    found = server.post(path(study, "/restore"), {} if deletion is None else {"deletion": deletion})
+    found = server.document(client_calls.restore_study(study, deletion))
     show(found, summary(found), as_json=as_json)
 
 
@@ -77,7 +79,7 @@ def purge_study(
 ) -> None:
     """Permanently delete a study in the trash."""
     _confirm(f"Permanently delete number {deletion} in the trash?", yes=yes)
-    server.delete(f"/trash/{deletion}")
+    server.perform(client_calls.purge_study(deletion))
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from adabkb_client import Invalid
-from adabkb_client._calls import BATCH
+from adabkb_client import Answer, Invalid
+from adabkb_client._calls import BATCH, Steps, batch
+from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
 from adabkb_service.cli.lines import read_items
 from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
@@ -57,8 +58,8 @@ def suggest(
     adabkb trial suggest gluing --context humidity=0.4
     """
     given, known = (parse_point(each) if each else None for each in (fixed, context))
-    body = body_of(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known)
-    answer = server.post(path(study, "/suggest"), body)
+    asked = StudyCalls(study).ask(count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known)
+    answer = server.document(asked)
     lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
     if lines or as_json:
         show(answer, "\n".join(lines), as_json=as_json)
@@ -91,11 +92,16 @@ def observe(
             "give a value, or --metric NAME=NUMBER for each of several objectives. If there is none: "
             f"adabkb trial fail {study} {trial} REASON"
         )
-    body = body_of(value=value, std_error=std_error, attempt=attempt, partial=partial or None)
-    body |= parse_metrics(metric, metric_std_error)
-    if parameters:
-        body["parameters"] = parse_point(parameters)
-    _tell(server, study, trial, body, as_json=as_json)
+    told = StudyCalls(study).observe(
+        trial,
+        value,
+        std_error=std_error,
+        parameters=parse_point(parameters) if parameters else None,
+        partial=partial,
+        attempt=attempt,
+        **parse_metrics(metric, metric_std_error),
+    )
+    _tell(server, trial, told, as_json=as_json)
 
 
 def fail_trial(
@@ -113,7 +119,7 @@ def fail_trial(
     \b
     adabkb trial fail svm 7 "out of memory"
     """
-    _tell(server, study, trial, body_of(status="failed", reason=reason, attempt=attempt), as_json=as_json)
+    _tell(server, trial, StudyCalls(study).fail(trial, reason, attempt=attempt), as_json=as_json)
 
 
 def add(
@@ -135,9 +141,9 @@ def add(
     adabkb result add forest depth=7 --metric error=0.08 --metric nodes=2200
     """
     value, point_of_result = parse_result(parameters)
-    body = body_of(value=value, std_error=std_error, parameters=point_of_result, partial=partial or None)
-    body |= parse_metrics(metric, metric_std_error)
-    answer = server.post(path(study, "/observe"), body)
+    metrics = parse_metrics(metric, metric_std_error)
+    added = StudyCalls(study).add_result(point_of_result, value, std_error=std_error, partial=partial, **metrics)
+    answer = server.document(added)
     show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
 
 
@@ -161,9 +167,9 @@ def observe_many(
     documents = list(items.values())
     fates: list[dict[str, Any]] = []
     for start in range(0, len(documents), BATCH):
-        body = {"items": documents[start : start + BATCH], "dry_run": dry_run}
+        told = batch(study, documents[start : start + BATCH], dry_run=dry_run)
         try:
-            fates += server.post(path(study, "/observations"), body)["items"]
+            fates += server.document(told)["items"]
         except Invalid as error:
             refuse(error, {}, study, list(items)[start:])
     refused = [(line, fate) for line, fate in zip(items, fates, strict=True) if fate["status"] >= 400]
@@ -182,7 +188,7 @@ def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = F
     \b
     adabkb trial queue svm C=10 gamma=0.1
     """
-    trial = server.post(path(study, "/trials"), {"parameters": parse_point(parameters)})
+    trial = server.document(StudyCalls(study).queue(parse_point(parameters)))
     show(trial, f"Trial {trial['number']} is {trial['state']}: {point(trial['parameters'])}", as_json=as_json)
 
 
@@ -200,7 +206,7 @@ def repeat(
     \b
     adabkb trial repeat svm 7 --times 3
     """
-    answer = server.post(path(study, "/trials/repeat"), {"trial": trial, "times": times})
+    answer = server.document(StudyCalls(study).repeat(trial, times))
     queued = [each["number"] for each in answer["trials"]]
     first = answer["trials"][0]
     which = f"Trial {queued[0]} is" if len(queued) == 1 else f"Trials {queued[0]} to {queued[-1]} are"
@@ -211,7 +217,7 @@ def release(
     server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
 ) -> None:
     """Release a trial without a result. It is issued next."""
-    answer = server.post(path(study, f"/trials/{trial}/release"), body_of(attempt=attempt))
+    answer = server.document(StudyCalls(study).release(trial, attempt=attempt))
     show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
 
 
@@ -224,8 +230,8 @@ def heartbeat(
     as_json: AsJson = False,
 ) -> None:
     """Renew the lease of a trial."""
-    body = body_of(attempt=attempt, lease_seconds=lease_seconds)
-    answer = server.post(path(study, f"/trials/{trial}/heartbeat"), body)
+    renewed = StudyCalls(study).heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt)
+    answer = server.document(renewed)
     show(answer, f"Trial {trial} is leased until {answer['trial']['leased_until']}.", as_json=as_json)
 
 
@@ -249,8 +255,9 @@ def retry(
     """
     if bool(trials) == failed:
         fail("give the numbers of trials, or --failed for all that have failed")
-    numbers = trials or [trial["number"] for trial in server.pages(path(study, "/trials"), state="failed")]
-    answers = [server.post(path(study, f"/trials/{number}/retry"), {"reason": reason}) for number in numbers]
+    calls = StudyCalls(study)
+    numbers = trials or [trial["number"] for trial in server.items(calls.trials("failed"))]
+    answers = [server.document(calls.retry(number, reason)) for number in numbers]
     lines = [f"Trial {answer['trial']['number']} is {answer['trial']['state']}." for answer in answers]
     show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
 
@@ -270,9 +277,8 @@ def annotate(
     \b
     adabkb trial annotate svm 3 host=n1 fold=2
     """
-    answer = server.patch(
-        path(study, f"/trials/{trial}"), {"attributes": parse_point(attributes, "an attribute", "such as host=n1")}
-    )
+    given = parse_point(attributes, "an attribute", "such as host=n1")
+    answer = server.document(StudyCalls(study).annotate(trial, given))
     found = answer["trial"]["attributes"]
     show(answer, f"Trial {trial} has {point(found) if found else 'no attributes'}.", as_json=as_json)
 
@@ -288,23 +294,22 @@ def list_trials(
     as_json: AsJson = False,
 ) -> None:
     """List the trials of a study by number."""
-    wanted = [_attribute(text) for text in attribute or ()]
-    trials = list(server.pages(path(study, "/trials"), state=state, attribute=wanted))
+    wanted = dict(_attribute(text) for text in attribute or ())
+    trials = server.items(StudyCalls(study).trials(state, wanted))
     which = "trials" if state is None else f"{state} trials"
     show(trials, rows.columns(rows.trials(trials)) if trials else f"Study {study} has no {which}.", as_json=as_json)
 
 
-def _attribute(text: str) -> str:
-    """Return an attribute in the form of the API."""
+def _attribute(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         fail(f"--attribute {text!r} has no value; give --attribute NAME=VALUE, such as host=n1")
-    return f"{name}:{value}"
+    return name, value
 
 
 def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
     """Explain why a trial was suggested, and show its history."""
-    answer = server.get(path(study, f"/trials/{trial}/why"))
+    answer = server.document(StudyCalls(study).why(trial))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
     lines += _reasons(answer["decision"])
@@ -335,13 +340,8 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_json: bool) -> None:
-    answer = server.post(path(study, "/observe"), {"trial": trial, **fate})
+def _tell(server: Server, trial: int, told: Steps[Answer], *, as_json: bool) -> None:
+    answer = server.document(told)
     lacking = ", ".join((answer["observation"] or {}).get("missing", []))
     state = f"{answer['trial']['state']}; {lacking} missing" if lacking else answer["trial"]["state"]
     show(answer, f"Trial {trial} is {state}. {summary(answer['study'])}", as_json=as_json)
-
-
-def body_of(**fields: Any) -> dict[str, Any]:
-    """The fields of a body that have a value."""
-    return {name: value for name, value in fields.items() if value is not None}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
-from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import WEBHOOK
 from adabkb_service.cli.output import AsJson, fail, show, table
 
@@ -25,7 +25,7 @@ WebhookId = Annotated[str, typer.Argument(help="the webhook's id (adabkb study w
 
 def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the webhooks of a study, oldest first."""
-    found = server.get(path(study, "/webhooks"))["items"]
+    found = server.document(StudyCalls(study).webhooks())["items"]
     rows = [[each["id"], each["url"], str(each["delivered"]), _state(each)] for each in found]
     text = table(["id", "url", "delivered", "state"], rows) if found else f"Study {study} has no webhooks."
     show(found, text, as_json=as_json)
@@ -45,8 +45,7 @@ def add(
     \b
     adabkb study add-webhook svm https://lab.example/hooks/7 --notification trial.overdue
     """
-    wanted = {"notifications": notifications} if notifications else {}
-    made = server.post(path(study, "/webhooks"), {"url": address, **wanted})
+    made = server.document(StudyCalls(study).add_webhook(address, notifications or None))
     text = (
         f"Webhook {made['id']} gets {', '.join(made['notifications'])}.\n"
         f"Its secret, shown only now: {made['secret']}\nTo remove it: adabkb study remove-webhook {study} {made['id']}"
@@ -66,17 +65,16 @@ def change(
     as_json: AsJson = False,
 ) -> None:
     """Change a webhook, or turn it off and on."""
-    given: dict[str, Any] = {"url": address, "notifications": notifications, "is_on": is_on}
-    changes = {name: value for name, value in given.items() if value is not None}
-    if not changes:
+    if (address, notifications, is_on) == (None, None, None):
         fail("there is nothing to change; give at least one option, such as --on")
-    changed = server.patch(path(study, f"/webhooks/{quote(webhook, safe='')}"), changes)
+    change = StudyCalls(study).change_webhook(webhook, url=address, notifications=notifications, is_on=is_on)
+    changed = server.document(change)
     show(changed, f"Webhook {webhook} of {changed['url']} is {_state(changed)}.", as_json=as_json)
 
 
 def remove(server: Server, study: StudyId, webhook: WebhookId, as_json: AsJson = False) -> None:
     """Remove a webhook; it gets no more messages."""
-    server.delete(path(study, f"/webhooks/{quote(webhook, safe='')}"))
+    server.perform(StudyCalls(study).remove_webhook(webhook))
     show({"removed": webhook}, f"Webhook {webhook} is removed.", as_json=as_json)
 
 
