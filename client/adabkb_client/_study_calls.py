@@ -58,6 +58,7 @@ class StudyCalls(ReportCalls):
         *,
         parameters: Mapping[str, Parameter] | None = None,
         defaults: Parameters | None = None,
+        constraints: Sequence[str] | None = None,
         **changes: Unpack[StudyChanges],
     ) -> Steps[StudyInfo]:
         """Change settings, or edit the space.
@@ -71,6 +72,7 @@ class StudyCalls(ReportCalls):
         Args:
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
+            constraints: the constraints on parameters that replace all former ones; an empty list removes them.
             changes: the settings to change: see ``StudyChanges``.
 
         Raises:
@@ -78,7 +80,10 @@ class StudyCalls(ReportCalls):
             TypeError, ValueError: as ``Client.create_study`` of parameters.
         """
         check_dicts(changes)
-        space = {} if parameters is None else {"parameters": to_wire(parameters)}
+        if isinstance(constraints, str):
+            raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
+        space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
+        space |= {} if constraints is None else {"constraints": list(constraints)}
         before = {} if defaults is None else {"defaults": point(defaults)}
         with named(parameters or {}):
             return (yield from self.change({**changes, **space, **before}))

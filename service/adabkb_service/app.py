@@ -70,7 +70,7 @@ logger = logging.getLogger(__name__)
 
 MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
-PAGES = [views.data, views.pages, account.router, login.router, single_sign_on.router, assets.router]
+PAGES = [views.data, views.pages, views.bodies, account.router, login.router, single_sign_on.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 

@@ -137,8 +137,8 @@ def sheet() -> bytes:
     return file.getvalue()
 
 
-PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report"]
-DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/timeline.json"]
+PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report", "/edit"]
+DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/timeline.json", "/template.json"]
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,
     *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
@@ -150,6 +150,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
     ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
     ("POST", "/studies/svm/sheet", sheet()),
+    ("POST", "/studies/svm/preview", {"budget": 99}),
     ("POST", "/login", None),
     ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
     ("DELETE", "/v1/studies/svm/links/{link}", None),

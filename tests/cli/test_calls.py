@@ -206,6 +206,10 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     adabkb("study", "update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
     assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
     assert study.info().defaults == {"b": True}
+    adabkb("study", "update", study.id, "--constraint", "x <= 2.5", "--constraint", "not (b and x > 1)")
+    assert study.info().constraints == ("x <= 2.5", "not (b and x > 1)")
+    adabkb("study", "update", study.id, "--constraint", "none")
+    assert study.info().constraints == ()
     assert "is not a JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
     assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
 

@@ -61,6 +61,11 @@ def test_a_space_is_edited_and_opened_by_its_new_definition(client: Client) -> N
         client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, update=True)
     with pytest.raises(Invalid, match=r"parameter 'y', high: must be greater than low"):
         study.update(parameters={"x": Float(0, 1), "y": Float(2, 1)})
+    assert study.update(constraints=["x >= 1"]).constraints == ("x >= 1",)
+    assert study.best() is None
+    with pytest.raises(TypeError, match=r"constraints=\['x >= 0.5'\]"):
+        study.update(constraints="x >= 0.5")
+    assert study.update(constraints=[]).constraints == ()
 
 
 def test_a_study_with_constraints_is_opened_again_and_its_trials_satisfy_them(client: Client) -> None:

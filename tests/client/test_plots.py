@@ -122,6 +122,15 @@ def test_a_study_without_results_has_a_figure_that_says_so(connected: Client, na
         assert len(said) == 1
 
 
+@pytest.mark.parametrize("name", ["slice", "contour", "parallel", "history"])
+def test_a_metric_without_results_has_a_figure_that_says_so(connected: Client, name: str) -> None:
+    study = connected.create_study("late", SPACE, direction="minimize", metrics=["mass"], seed=1)
+    study.observe(study.suggest(), 1.0, partial=True)
+    figure = getattr(study.plot, name)(metric="mass")
+    drawn(figure)
+    assert [text.get_text() for text in figure.findobj(Text)] == ["Study late has no results of mass yet."]
+
+
 def test_the_history_shows_every_result_and_the_best_so_far(worked_on: Study) -> None:
     (axes,) = drawn(worked_on.plot.history())
     found = [each for each in worked_on.observations() if not each.excluded]

@@ -89,6 +89,31 @@ def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(runn
     assert (wide.best.parameters["x"], predict.model(running, "s").observations) == (-0.9, 3)
 
 
+def test_constraints_are_replaced_and_what_violates_them_does_not_count(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Trials follow them at once; without them, all results count again; the log tells all."""
+    create(running, definition(parameters=MIXED, seed=2))
+    evaluate(running, 6)
+
+    def constrained(*constraints: str) -> Any:
+        changes = PatchStudyBody.model_validate({"constraints": list(constraints)}).changes()
+        return change(running, "s", changes).view
+
+    study = constrained("n <= 4", 'not (kind == "a" and x > 0)')
+    assert (study.space_version, study.constraints) == (2, ["n <= 4", 'not (kind == "a" and x > 0)'])
+    for row in list_observations(running, "s", 0, 9).items:
+        point = row.parameters
+        assert row.outside == (point["n"] > 4 or (point["kind"] == "a" and point["x"] > 0))
+    points = evaluate(running, 6)
+    assert all(point["n"] <= 4 and not (point["kind"] == "a" and point["x"] > 0) for point in points)
+    assert constrained("n <= 4", 'not (kind == "a" and x > 0)').space_version == 2
+    assert constrained().constraints == []
+    assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
+    evaluate(running, 2)
+    assert_its_log_tells_all(database, clock, running)
+
+
 def test_rows_from_before_a_parameter_was_added_have_its_default(running: Service) -> None:
     create(running, definition())
     observed(running, 0.5, 1.0)
@@ -185,6 +210,16 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         "list values that kind takes",
     ),
     (CONSTRAINED, {"parameters": [x_between(3, 4)]}, "/parameters", "constraints.0, which"),
+    (CONSTRAINED, {"constraints": ["x + z <= 1"]}, "/constraints/0", "'z' is not a parameter"),
+    (CONSTRAINED, {"constraints": ["y > 1", "x < -2"]}, "/constraints/1", "no point satisfies"),
+    ({"parameters": MIXED}, {"constraints": ["kind == 'd'"]}, "/constraints/0", "'d' is not a value of 'kind'"),
+    (
+        {"parameters": MIXED},
+        {"parameters": [{**MIXED[2], "choices": ["a", "b"]}], "constraints": ["kind != 'c'"]},
+        "/constraints/0",
+        "'c' is not a value of 'kind'",
+    ),
+    ({"algorithm": SYSTEMS["paper"]}, {"constraints": ["x < 1"]}, "/constraints", "create a study of the edited"),
     ({"algorithm": SYSTEMS["paper"]}, {"parameters": [x_between(0, 2)]}, "/parameters", "create a study of the edited"),
     (
         {"early_stopping": {"rule": "median", "max_steps": 9}},

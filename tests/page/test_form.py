@@ -156,7 +156,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
         table = row.get_by_role("textbox", name="Table")
         table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\tlow\t0\n")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_text("line 3 has 'low' in column 'logP'")).to_be_visible()
+        expect(row.get_by_text("line 3 has 'low' in column 'logP'")).to_be_visible()
         table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\t-0,1\t0\n")
         table.blur()
         expect(page.locator("#summary")).to_have_text("molecule: a row of a table of 2 rows")

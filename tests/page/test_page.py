@@ -89,6 +89,8 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
             "/studies/hostile/results",
             "/studies/hostile/trials/1",
             "/studies/hostile/trials/6",
+            "/studies/hostile/edit",
+            "/new?like=hostile",
         ):
             page.goto(path)
             if path.endswith("/hostile"):

@@ -36,7 +36,8 @@ class Figures:
             figures).
         """
         info = as_one((yield from self._study.info()), metric)
-        return history(info, valued((yield from self._study.observations().all()), metric), figure)
+        observations = valued((yield from self._study.observations().all()), metric)
+        return history(info, observations, figure) if observations else _nothing_yet(info, metric, figure)
 
     def front(self, *objectives: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
         """Draw the results of a study with several objectives, with the Pareto front of the results and of the model.
@@ -76,8 +77,10 @@ class Figures:
         """
         info, observations = yield from self._info_and_results(metric)
         scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
+        if not observations:
+            return _nothing_yet(info, metric, figure)
         cuts: list[Slice] = []
-        for scale in scales if observations else []:
+        for scale in scales:
             cuts += [predicted((yield from self._study.slice(scale.name, points=points)), metric)]
         return slices(info, scales, cuts, observations, figure)
 
@@ -106,6 +109,8 @@ class Figures:
             raise ValueError(
                 f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
             )
+        if not observations:
+            return _nothing_yet(info, metric, figure)
         cut = predicted((yield from self._study.slice(*(scale.name for scale in scales), points=points)), metric)
         return contour(info, scales, cut, observations, best, figure)
 
@@ -122,7 +127,7 @@ class Figures:
         """
         info, observations = yield from self._info_and_results(metric)
         scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
-        return parallel(info, scales, observations, figure)
+        return parallel(info, scales, observations, figure) if observations else _nothing_yet(info, metric, figure)
 
     def importance(self, *, metric: str | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:
         """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
@@ -197,3 +202,9 @@ class Figures:
         weights = {each.name: each.total for each in found.parameters}
         ranked = sorted(varying, key=lambda name: -weights.get(name, 0.0))
         return [varying[name] for name in ranked[:most]]
+
+
+def _nothing_yet(info: StudyInfo, metric: str | None, figure: FigureBase | None) -> FigureBase:
+    """Return a figure that says that there are no results to draw."""
+    of = "" if metric is None else f" of {metric}"
+    return saying(figure, f"Study {info.id} has no results{of} yet.")

@@ -6,14 +6,12 @@ from itertools import accumulate
 from matplotlib.figure import FigureBase
 
 from adabkb_client._models import Observation, StudyInfo
-from adabkb_client.plots._canvas import OBSERVED, canvas, label, literally, saying
+from adabkb_client.plots._canvas import OBSERVED, canvas, label, literally
 from adabkb_client.plots._metrics import numbers, title
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
     """Draw the value of each observation over its number; those that do not count are crosses."""
-    if not observations:
-        return saying(figure, f"Study {info.id} has no results yet.")
     figure = canvas(figure, 6.4, 3.6)
     axes = figure.add_subplot()
     counted = [each for each in observations if each.counts]

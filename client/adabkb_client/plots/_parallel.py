@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import FigureBase
 
 from adabkb_client._models import Observation, Parameters, StudyInfo
-from adabkb_client.plots._canvas import canvas, label, literally, saying
+from adabkb_client.plots._canvas import canvas, label, literally
 from adabkb_client.plots._metrics import numbers, title
 from adabkb_client.plots._scales import Scale
 
@@ -19,8 +19,6 @@ def parallel(
     info: StudyInfo, scales: Sequence[Scale], observations: Sequence[Observation], figure: FigureBase | None
 ) -> FigureBase:
     """Draw each result as a line across the parameters' scales, coloured by its value, with the best one on top."""
-    if not observations:
-        return saying(figure, f"Study {info.id} has no results yet.")
     figure = canvas(figure, 2.0 + 1.5 * len(scales), 4.0)
     host = figure.add_subplot()
     sign = -1.0 if info.direction == "minimize" else 1.0

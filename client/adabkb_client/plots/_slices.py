@@ -8,7 +8,7 @@ from matplotlib.figure import FigureBase
 
 from adabkb_client._analysis import Slice
 from adabkb_client._models import Observation, Recommendation, StudyInfo
-from adabkb_client.plots._canvas import dots, label, literally, panels, saying, star
+from adabkb_client.plots._canvas import dots, label, literally, panels, star
 from adabkb_client.plots._metrics import numbers, title, within
 from adabkb_client.plots._scales import Scale
 
@@ -25,8 +25,6 @@ def slices(
     figure: FigureBase | None,
 ) -> FigureBase:
     """Draw the posterior mean and its interval along each parameter, in separate panels."""
-    if not observations:
-        return saying(figure, f"Study {info.id} has no results yet.")
     figure, all_axes = panels(figure, len(cuts), COLUMNS)
     for axes, scale, cut in zip(all_axes, scales, cuts, strict=True):
         _line(info, axes, scale, cut)
@@ -51,8 +49,6 @@ def contour(
     figure: FigureBase | None,
 ) -> FigureBase:
     """Draw the posterior mean and its standard deviation over two parameters, in a panel each."""
-    if not observations:
-        return saying(figure, f"Study {info.id} has no results yet.")
     figure, both = panels(figure, 2, 2)
     means = numbers(each.mean for each in cut.predictions)
     colors = "viridis_r" if info.direction == "minimize" else "viridis"

@@ -165,6 +165,14 @@ def update(
             show_default=False,
         ),
     ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help='replaces all constraints on parameters; "none" removes them; may be repeated',
+            show_default=False,
+        ),
+    ] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
@@ -203,6 +211,8 @@ def update(
         add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
     if default is not None:
         changes["defaults"] = parse_point(default)
+    if constraint is not None:
+        changes["constraints"] = [] if constraint == [NO_LIMIT] else constraint
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
     _change(server, StudyCalls(study).change(changes), as_json=as_json)

@@ -91,7 +91,7 @@ class AshaRule(_Rule):
     best 1 / eta of the trials that have reached it continue."""
 
     rule: Literal["asha"]
-    eta: Annotated[int, Field(ge=2, le=1000, description="one in eta trials continues from each rung"), Whole] = 3
+    eta: Annotated[int, Field(ge=2, le=1000, description="one in this many trials continues from each rung"), Whole] = 3
     after_trials: Annotated[Trials, Field(description="number of other trials that must have reached the rung")] = 1
 
     def mark(self, before: int, step: int) -> int | None:

@@ -25,7 +25,11 @@ class Mixture(Body):
 
     parameters: Annotated[
         list[Name],
-        Field(min_length=2, max_length=MOST_PARAMETERS, description="the shares, each a float of 0 or more"),
+        Field(
+            min_length=2,
+            max_length=MOST_PARAMETERS,
+            description="names of the shares, each a number (float) of 0 or more",
+        ),
         SPARING,
     ]
     total: Annotated[Positive, Field(description="sum of the shares, such as 1 or 100")] = 1.0

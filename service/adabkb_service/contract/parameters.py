@@ -95,7 +95,7 @@ When = Annotated[
     Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
     Field(
         description="the parameter is active only if each of these parameters is active and has one of these values; "
-        "absent: always active",
+        "by default it is always active",
         exclude_if=lambda when: when is None,
     ),
 ]

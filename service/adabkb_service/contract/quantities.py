@@ -32,7 +32,9 @@ class Quantity(Body):
     unit: Unit = None
     digits: Annotated[
         Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
-        Field(description="digits after the decimal point; absent: as many as the results have", exclude_if=_is_absent),
+        Field(
+            description="digits after the decimal point; by default as many as the results have", exclude_if=_is_absent
+        ),
     ] = None
     low: Annotated[
         Number | None,

@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.catalogue import TableChange
+from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import (
@@ -111,6 +112,10 @@ class PatchStudyBody(Body):
             description="edits the space: each entry replaces the parameter of the same name or is added; other "
             "parameters stay"
         ),
+    ] = MISSING
+    constraints: Annotated[
+        Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING] | MISSING,
+        Field(description="edits the space: these constraints replace all former ones"),
     ] = MISSING
     catalogues: Annotated[
         Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,

@@ -23,8 +23,8 @@ class Stop(Body):
     gap_share_below: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | MISSING,
         Field(
-            description="the study ends when the gap falls below this share of the range of the results; needs the "
-            "profile auto"
+            description="the study ends when further trials will probably gain less than this share of the range of "
+            "the results; needs the profile auto"
         ),
     ] = MISSING
 

@@ -51,7 +51,8 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
     """A stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
-    return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults}
+    constraints = {"constraints": edit["constraints"]} if "constraints" in edit else {}
+    return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **constraints}
 
 
 def first_stored(definition: dict[str, Any]) -> dict[str, Any]:

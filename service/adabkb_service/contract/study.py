@@ -88,7 +88,10 @@ class StudyDefinition(Body):
     may_be_edited: ClassVar[bool] = False
     """Whether the space may have been edited, so that it may lack values that its constraints name."""
 
-    id: Annotated[StudyId, Field(description="drawn by the server if absent")] | None = None
+    id: Annotated[
+        StudyId | None,
+        Field(description="name of the study: letters, digits, . _ and -; by default the server draws one"),
+    ] = None
     objectives: Annotated[
         Objectives,
         Field(description="several objectives, which are metrics of the results; replaces direction", exclude_if=not_),
@@ -110,15 +113,24 @@ class StudyDefinition(Body):
     ] = Field(default_factory=list)
     mixtures: Mixtures = Field(default_factory=list)
     budget: Budget | None = None
-    seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
+    seed: Annotated[
+        Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None,
+        Field(description="seed of all random choices, to repeat a study exactly; by default the server draws one"),
+    ] = None
     noise_std: Annotated[
         Positive | None, Field(description="standard deviation of a result, in the objective's units")
     ] = None
     tolerance: Annotated[
         Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
-        Field(description="the study is complete once its gap is at most this, in the objective's units"),
+        Field(
+            description="the study is complete once further trials will probably gain at most this (its gap), in the "
+            "objective's units"
+        ),
     ] = None
-    lease_seconds: LeaseSeconds = 3600.0
+    lease_seconds: Annotated[
+        LeaseSeconds,
+        Field(description="time for which a trial is reserved for a worker; after that, another worker may get it"),
+    ] = 3600.0
     max_attempts: Annotated[Count, Field(description="number of expired leases after which a trial fails")] = 3
     max_runtime_seconds: Annotated[
         LeaseSeconds | None, Field(description="time limit of one attempt, regardless of heartbeats")
@@ -131,7 +143,9 @@ class StudyDefinition(Body):
     early_stopping: Annotated[
         EarlyStopping | None, Field(description="rule that ends a trial before its last step, based on its reports")
     ] = None
-    tags: Tags = Field(default_factory=dict)
+    tags: Annotated[Tags, Field(description="texts to find the study by, such as its owner")] = Field(
+        default_factory=dict
+    )
     metrics: Annotated[
         Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
         Field(description="metrics that each result has in addition to its value, by name", exclude_if=not_),

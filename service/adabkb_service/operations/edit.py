@@ -1,4 +1,4 @@
-"""PATCH /v1/studies/{id} with ``parameters``: edit the space of a running study.
+"""PATCH /v1/studies/{id} with ``parameters`` or ``constraints``: edit the space of a running study.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. The
 space determines which of them it still contains (``engine/edited.py``): those count, and the model is rebuilt from
@@ -20,6 +20,7 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of, edit
 from adabkb_service.contract.tables import are_alike, lightened, with_changes
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
+from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer
@@ -50,40 +51,44 @@ NOT_EDITED = "is not needed: {name} is not among the parameters of this request;
 
 def edit(
     draft: Draft,
-    given: Sequence[Fields] | None,
-    defaults: Fields | None,
+    parameters: Sequence[Fields] | None = None,
+    defaults: Fields | None = None,
     catalogues: Mapping[str, Fields] | None = None,
+    constraints: Sequence[str] | None = None,
 ) -> None:
     """Edit the space of a study, if the request changes it.
 
     Args:
         draft: the draft of the study.
-        given: parameters to replace or add, in the stored form; None for none.
+        parameters: parameters to replace or add, in the stored form; None for none.
         defaults: values of added parameters in the existing trials.
         catalogues: changes of a catalogue's table, by parameter.
+        constraints: the constraints that replace all former ones; None keeps these.
 
     Raises:
-        Invalid: the space or a row is invalid, a default is missing or not a value of its parameter, or the study's
-            algorithm or early stopping does not allow edits.
+        Invalid: the space, a constraint or a row is invalid, a default is missing or not a value of its parameter, or
+            the study's algorithm or early stopping does not allow edits.
     """
     definition = definition_of(draft.study.definition)
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
-    new = {each["name"]: each for each in given or ()}
-    _check_names(given or (), new, defaults or {})
+    new = {each["name"]: each for each in parameters or ()}
+    _check_names(parameters or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in lightened(list(new.values()))}
-    is_same_space = not changes and _is_same(_bare(before | new_stored), _bare(before))
+    rules = None if constraints is None or constraints == definition.constraints else list(constraints)
+    is_same_space = not changes and rules is None and _is_same(_bare(before | new_stored), _bare(before))
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
         return
-    check_editable(definition)
+    check_editable(definition, "/constraints" if parameters is None and rules is not None else "/parameters")
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
         "defaults": {**_fixed(new, before), **(defaults or {})},
         **({"catalogues": changes} if changes else {}),
+        **({} if rules is None else {"constraints": rules}),
     }
-    after = _checked(edited(draft.study.definition, event), list(new), before)
+    after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
     fail_out_of_space_trials(draft)
@@ -154,8 +159,8 @@ def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fiel
         raise Invalid(faults)
 
 
-def check_editable(definition: StoredDefinition) -> None:
-    """Check that the space of a study may be edited.
+def check_editable(definition: StoredDefinition, field: str = "/parameters") -> None:
+    """Check that the space of a study may be edited. An error is reported at ``field`` of the request.
 
     Raises:
         Invalid: it may not.
@@ -168,7 +173,7 @@ def check_editable(definition: StoredDefinition) -> None:
     elif definition.transfer_from:
         detail = HAS_OLDER
     if detail is not None:
-        raise Invalid([FieldError("/parameters", detail, "cannot_edit")])
+        raise Invalid([FieldError(field, detail, "cannot_edit")])
 
 
 def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,23 +181,49 @@ def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, An
     return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
 
 
-def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any]) -> StoredDefinition:
+def _checked(
+    stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any], rules: Sequence[str] | None
+) -> StoredDefinition:
     """Return the definition with the edited space, if it is valid."""
     try:
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
         names = [*before, *(name for name in given if name not in before)]
-        raise Invalid(list(_faults(error, names, given))) from error
+        raise Invalid(list(_faults(error, names, given, rules is not None))) from error
+    if rules is not None:
+        _check_rules(rules, definition)
     if excluded := definition.exclusions():
-        raise Invalid([_does_not_go(f"constraints.{index}", found) for index, found in excluded.items()])
+        raise Invalid([_of_constraint(index, found, rules is not None) for index, found in excluded.items()])
     return definition
 
 
-def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) -> Iterator[FieldError]:
-    """Yield the errors of the space as a whole, each at a parameter of the request."""
+def _check_rules(rules: Sequence[str], definition: StoredDefinition) -> None:
+    """Check constraints that the request gives against the space as it is now.
+
+    Raises:
+        Invalid: one names a value that the space does not have.
+    """
+    if found := incompatible(rules, definition.space()):
+        raise Invalid([_of_constraint(index, fault, True) for index, fault in found.items()])
+
+
+def _of_constraint(index: int, fault: str, is_given: bool) -> FieldError:
+    """Return the error of a constraint: at itself if the request has it, else at the parameters."""
+    if is_given:
+        return FieldError(json_pointer("constraints", index), fault, "constraint")
+    return _does_not_go(f"constraints.{index}", fault)
+
+
+def _faults(
+    error: ValidationError, names: Sequence[str], given: Sequence[str], has_rules: bool
+) -> Iterator[FieldError]:
+    """Yield the errors of the space as a whole, each at a field of the request."""
     for fault in error.errors(include_url=False, include_input=False):
         field, *path = fault["loc"]
         words, place = sentence(fault), ""
+        if field == "constraints" and has_rules:
+            yield FieldError(json_pointer(field, *path), words, fault["type"])
+            continue
         if field == "parameters" and path:
             index, *rest = path
             name = names[int(index)]

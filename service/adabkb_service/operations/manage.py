@@ -53,6 +53,8 @@ from adabkb_service.study.request import Key, Outcome, Points, Request, kept, re
 MOST_DIFFERENCES = 10
 """The maximum number of differing fields that the error about an existing study names."""
 ABSENT = object()
+SPACE = ("parameters", "defaults", "catalogues", "constraints")
+"""The fields of a change that edit the space."""
 
 Position = tuple[datetime, str]
 """The position of a study in the list: (created_at, id)."""
@@ -258,7 +260,7 @@ def change(
     Args:
         study_id: the study's id.
         changes: new values of ``CHANGEABLE`` fields, ``quantities``, ``state`` ("paused" or "running"), and the
-            arguments ``parameters`` and ``defaults`` of ``edit``.
+            arguments of ``edit``.
         revisions: the revisions at which the change is allowed; None for any.
         key: the idempotency key of the request.
 
@@ -281,8 +283,8 @@ def _change(
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})
-    if not changes.keys().isdisjoint(("parameters", "defaults", "catalogues")):
-        edit(draft, changes.get("parameters"), changes.get("defaults"), changes.get("catalogues"))
+    if space := {name: changes[name] for name in SPACE if name in changes}:
+        edit(draft, **space)
     new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
     if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
         new["quantities"] = _checked_quantities(study, changes["quantities"])

@@ -17,6 +17,7 @@ from adabkb_service.operations import definition_in_words, wording
 from adabkb_service.operations.standing import standing
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.assets import digest
+from adabkb_service.page.described import described
 from adabkb_service.page.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def _environment() -> Environment:
     )
     made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
     made.globals |= {
+        "described": described,
         "sparkline": sparkline,
         "standing": standing,
         "wording": wording,

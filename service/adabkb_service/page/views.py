@@ -16,10 +16,12 @@ from fastapi.responses import RedirectResponse
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs, not_for_links
+from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
+from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.operations import (
     files,
     manage,
@@ -33,8 +35,10 @@ from adabkb_service.operations import (
     wording,
 )
 from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.preview import preview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import study_report
+from adabkb_service.operations.template import template
 from adabkb_service.operations.why import why
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
@@ -61,6 +65,8 @@ FEED = 40
 
 pages = APIRouter(include_in_schema=False, route_class=PageRoute)
 data = APIRouter(include_in_schema=False, route_class=LoginRoute)
+bodies = APIRouter(include_in_schema=False, route_class=StrictRoute)
+"""Routes with a body as in the API, whose refusals are problems."""
 
 
 async def _overview(request: Request) -> Overview:
@@ -115,9 +121,31 @@ def get_comparison(
 
 @pages.get("/new")
 @needs("work")
-async def get_form(request: Request) -> Response:
-    """The form for a new study."""
-    return page(request, "new.html")
+async def get_form(request: Request, like: Annotated[str, Query(max_length=100)] = "") -> Response:
+    """The form for a new study, perhaps filled in from an older one, whose definition the page loads separately."""
+    return page(request, "new.html", study=None, like=like.replace("\0", ""))
+
+
+@pages.get("/studies/{study_id}/edit")
+@needs("work")
+def get_editor(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+    """The form for the space and the stopping rules of a running study."""
+    study = service.do(manage.get(study_id)).view
+    return page(request, "new.html", study=study, like=study.id)
+
+
+@data.get("/studies/{study_id}/template.json")
+@needs("read")
+def get_template(study_id: StudyId, service: ServiceDep) -> Response:
+    """The definition of a study, to fill in a form."""
+    return _json(service.do(template(study_id)).view.definition)
+
+
+@bodies.post("/studies/{study_id}/preview")
+@needs("work")
+def get_preview(study_id: StudyId, body: PatchStudyBody, service: ServiceDep) -> Response:
+    """What a change of a study would do. Nothing is stored."""
+    return _json(service.do(preview(study_id, body.changes())).view.model_dump(mode="json"))
 
 
 @pages.get("/studies/{study_id}")

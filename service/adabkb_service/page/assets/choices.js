@@ -9,13 +9,30 @@ const TRUTHS = [["no", false], ["yes", true]];
 let made = 0;
 
 export const part = (row, name) => row.querySelector(`[data-part="${name}"]`);
-export const text = (row, name) => part(row, name).value.trim();
+
+/** The text of a field. */
+export function text(row, name) {
+  const found = meant(part(row, name), String);
+  return typeof found === "string" ? found : part(row, name).value.trim();
+}
 
 /** A copy of a template of the page. */
 export const copied = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
 
 /** A number if it is written as one, else the text. So 1,4 and 007 are texts. */
-export const meant = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
+const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
+
+/** Show a value of the API. It keeps its type, such as that of the text “12.5”, as long as nobody changes the field. */
+export function showValue(field, value) {
+  field.value = typeof value === "string" && value.trim() !== "" ? value : JSON.stringify(value);
+  field.dataset.exact = JSON.stringify([field.value, value]);
+}
+
+/** The value that a field shows, or that somebody typed in. */
+export function meant(field, read = plain) {
+  const [shown, value] = JSON.parse(field.dataset.exact ?? "[]");
+  return shown === field.value ? value : read(field.value.trim());
+}
 
 /** The same of an ordered value: these are mostly numbers, so they may have a decimal comma. */
 const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : typed);
@@ -27,10 +44,10 @@ const filled = (row) => fields(row).filter((field) => field.value.trim() !== "")
 export function choices(row) {
   const kind = text(row, "kind");
   if (kind === "bool") return TRUTHS.map(([typed, value]) => ({ typed, value, key: typed }));
-  if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(text(row, "value")), key: "fixed" }];
+  if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(part(row, "value")), key: "fixed" }];
   if (kind === "catalogue") return [];
-  const read = kind === "ordinal" ? ordered : meant;
-  return filled(row).map((field) => ({ typed: field.value.trim(), value: read(field.value.trim()), key: field.dataset.key }));
+  const read = kind === "ordinal" ? ordered : plain;
+  return filled(row).map((field) => ({ typed: field.value.trim(), value: meant(field, read), key: field.dataset.key }));
 }
 
 /** The values of a row for the API, each of them once. */
@@ -109,17 +126,28 @@ export function fitWeights(row) {
   holder.replaceChildren(...made);
 }
 
+/** What a value is called where only texts can be: itself, or its JSON with spaces as the server writes it. */
+function named(value) {
+  if (typeof value === "string") return value;
+  return Array.isArray(value) ? `[${value.map((each) => JSON.stringify(each)).join(", ")}]` : JSON.stringify(value);
+}
+
+/** Fill in weights, by the texts of the values. */
+export function showWeights(row, given) {
+  fitWeights(row);
+  for (const [name, weight] of Object.entries(given ?? {})) fieldOfWeight(row, name).value = weight;
+}
+
 /** The weights that are given, by the texts of the values; undefined without any. */
 export function weights(row) {
   const known = new Map([...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]));
   const found = choices(row).filter(({ key }) => known.get(key) !== undefined);
-  const named = found.map(({ value, key }) => [typeof value === "string" ? value : JSON.stringify(value), known.get(key)]);
-  return named.length ? Object.fromEntries(named) : undefined;
+  return found.length ? Object.fromEntries(found.map(({ value, key }) => [named(value), known.get(key)])) : undefined;
 }
 
 /** The field of the weight of a value, by its text. */
 export function fieldOfWeight(row, name) {
   const inputs = [...part(row, "weights").querySelectorAll("input")];
-  const found = choices(row).find(({ value }) => value === name || JSON.stringify(value) === name);
+  const found = choices(row).find(({ value }) => named(value) === name);
   return inputs.find((field) => field.dataset.key === found?.key) ?? inputs[0];
 }

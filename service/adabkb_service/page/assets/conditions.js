@@ -15,6 +15,25 @@ export function addCondition(row, rows) {
   part(condition, "parent").focus();
 }
 
+/** Fill in conditions, by the names of parameters. */
+export function showConditions(row, rows, when) {
+  for (const [name, values] of Object.entries(when ?? {})) {
+    const condition = copied("condition");
+    part(row, "conditions").append(condition);
+    fitConditions(row, rows);
+    const parent = rows.find((each) => text(each, "name") === name);
+    part(condition, "parent").value = parent?.dataset.key ?? "";
+    fitConditions(row, rows);
+    const wanted = new Set(values.map((value) => JSON.stringify(value)));
+    for (const { value, key } of parent ? choices(parent) : []) {
+      const box = condition.querySelector(`input[value="${key}"]`);
+      if (box) box.checked = wanted.has(JSON.stringify(value));
+    }
+    const field = parent && isNumeric(parent) && part(condition, "allowed").querySelector("input");
+    if (field) field.value = values.join("; ");
+  }
+}
+
 /** Offer the parameters and the values that there are now. What is chosen stays chosen. */
 export function fitConditions(row, rows) {
   for (const condition of conditionsIn(row)) {

@@ -1,6 +1,6 @@
 // Numbers that describe the values of a choice, from a table: its first column has the values.
 
-import { addChoices, choices, fieldOfChoice, part } from "./choices.js";
+import { addChoices, choices, fieldOfChoice, part, text } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { read } from "./table.js";
 import { numeral } from "./words.js";
@@ -17,6 +17,16 @@ export function takeValues(row) {
     (empty ?? [...row.querySelectorAll('[data-part="choice"]')].at(-1)).value = value;
   }
 }
+
+/** Fill in descriptors as a table, with tabs between cells. */
+export function showDescriptors(row, given) {
+  const names = Object.keys(given ?? {});
+  if (!names.length) return;
+  const lines = choices(row).map(({ typed }, i) => [typed, ...names.map((name) => given[name][i])]);
+  field(row).value = [[text(row, "name"), ...names], ...lines].map((cells) => cells.map(quoted).join("\t")).join("\n");
+}
+
+const quoted = (cell) => (/["\t\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
 
 /** The descriptors by their names: a number for each value; undefined without a table. */
 export function descriptors(row) {

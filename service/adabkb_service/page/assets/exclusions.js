@@ -19,15 +19,48 @@ const KEYWORDS = new Set("False None True and as assert async await break class 
 /** The parameters that a combination may name: those that have a name and vary. */
 const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(row, "kind") !== "fixed");
 
-export function addExclusion(rows) {
+export function addExclusion(rows, place = "append") {
   const combination = copied("exclusion");
   combination.querySelector("[data-drop]").addEventListener("click", () => {
     combination.remove();
     fitExclusions(rows());
+    table.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  table.tBodies[0].append(combination);
+  table.tBodies[0][place](combination);
   fitExclusions(rows());
-  combination.querySelector("select, input")?.focus();
+  return combination;
+}
+
+/** Show the constraints at the end of a list that a table can make, and return the others. */
+export function showExclusions(rows, constraints) {
+  const others = [...constraints];
+  while (others.length) {
+    const combination = addExclusion(rows, "prepend");
+    if (!showParts(combination, rows(), others.at(-1))) {
+      combination.remove();
+      fitExclusions(rows());
+      break;
+    }
+    others.pop();
+  }
+  return others;
+}
+
+/** Fill in the cells of a row from a constraint; false unless the row then says exactly this constraint. */
+function showParts(combination, rows, constraint) {
+  const [, parts = ""] = /^not \((.*)\)$/s.exec(constraint) ?? [];
+  try {
+    for (const each of parts.split(" and ")) {
+      const row = columns(rows).find((candidate) => each.startsWith(`${nameOf(candidate)} `));
+      const compares = each.slice(nameOf(row).length + 1);
+      const field = fieldOf(combination, row);
+      if (isNumeric(row)) field.value = compares.replace(/^== /, "");
+      else field.value = choices(row).find(({ value }) => compares === `== ${literal(value)}`).key;
+    }
+    return said(combination, rows) === constraint;
+  } catch {
+    return false;
+  }
 }
 
 /** Have a column for each parameter that there is now. What is chosen stays chosen. */
@@ -65,10 +98,9 @@ function cell(row, before, place) {
 }
 
 /** A constraint for each combination; of rows without any value there is none. */
-export const exclusions = (rows) => filled(rows).map((combination) => {
-  const parts = given(combination, rows).map((row) => compared(row, fieldOf(combination, row)));
-  return `not (${parts.join(" and ")})`;
-});
+export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
+
+const said = (combination, rows) => `not (${given(combination, rows).map((row) => compared(row, fieldOf(combination, row))).join(" and ")})`;
 
 const given = (combination, rows) => columns(rows).filter((row) => fieldOf(combination, row)?.value.trim());
 const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
@@ -79,11 +111,15 @@ export function fieldOfExclusion(rows, place) {
   return combination && fieldOf(combination, given(combination, rows)[0]);
 }
 
-function compared(row, field) {
+/** The name of a row's parameter as a constraint has it. */
+function nameOf(row, field) {
   const name = text(row, "name");
-  const left = PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name, field);
-  if (isNumeric(row)) return `${left} ${number(row, field)}`;
-  return `${left} == ${literal(choices(row).find(({ key }) => key === field.value).value, field)}`;
+  return PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name, field);
+}
+
+function compared(row, field) {
+  if (isNumeric(row)) return `${nameOf(row, field)} ${number(row, field)}`;
+  return `${nameOf(row, field)} == ${literal(choices(row).find(({ key }) => key === field.value).value, field)}`;
 }
 
 /** A number as it is typed in, such as > 80, or 5 for a parameter that may be exactly that. */

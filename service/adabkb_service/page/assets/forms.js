@@ -1,5 +1,6 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
+import { made } from "./elements.js";
 import { numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
@@ -15,14 +16,31 @@ function labelOf(element) {
   return label?.firstChild?.textContent.trim() || label?.textContent.trim() || element.getAttribute("aria-label") || element.name;
 }
 
+const split = (text, by) => text.split(by).map((each) => each.trim()).filter((each) => each !== "");
+
+const READ = {
+  json: (element, text) => JSON.parse(text),
+  lines: (element, text) => split(text, "\n"),
+  list: (element, text) => split(text, ","),
+  pairs: (element, text) => Object.fromEntries(split(text, "\n").map((line) => pair(element, line))),
+  limit: (element, text) => (text === "never" ? null : number(element)),
+  duration,
+  number,
+};
+
 function read(element) {
-  if (element.type === "checkbox") return element.checked;
+  if (element.type === "checkbox") return element.dataset.type === "flag" ? element.checked || undefined : element.checked;
   const text = element.value.trim();
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
-  if (element.dataset.type === "json") return JSON.parse(text);
-  if (element.dataset.type === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
-  if (element.dataset.type === "duration") return duration(element);
-  return element.dataset.type === "number" ? number(element) : text;
+  const reader = READ[element.dataset.type];
+  return reader ? reader(element, text) : text;
+}
+
+/** A name and a text, such as owner: Ada. */
+function pair(element, line) {
+  const [name, ...rest] = line.split(":");
+  if (!rest.length) throw new Mistyped(element, `${labelOf(element)}: “${line}” has no colon. Write it as in owner: Ada.`);
+  return [name.trim(), rest.join(":").trim()];
 }
 
 /** The number that somebody typed in, perhaps with a decimal comma; undefined where the field is empty. */
@@ -46,18 +64,18 @@ export function duration(element) {
   return value;
 }
 
-/** The object that a form describes; fields that are left empty are left out. */
+/** The object that a form describes; fields that are left empty or hidden are left out. */
 export function body(form) {
-  const made = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
+  const found = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
   for (const element of form.elements) {
-    if (!element.name || unchanged(element)) continue;
+    if (!element.name || element.closest("[hidden]") || unchanged(element)) continue;
     const value = read(element);
     if (value === undefined) continue;
     const group = element.dataset.group;
-    const holder = group ? (made[group] ??= Object.create(null)) : made;
+    const holder = group ? (found[group] ??= Object.create(null)) : found;
     holder[element.name] = value;
   }
-  return made;
+  return found;
 }
 
 /** Whether an element belongs to a group of fields that counts only if one of them was changed. */
@@ -75,11 +93,21 @@ export function tellProblem(form, error) {
   const told = form.querySelector(".problem");
   const faults = error.problem?.errors ?? [];
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
-  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${fault.detail}`.trim());
+  const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
+  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
   told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
   told.hidden = false;
   for (const element of [error.element, ...fields.values()]) mark(element);
+  if (error.element) tellBeside(form, error.element, error.message);
+  for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
   (form.querySelector('[aria-invalid="true"]') ?? told).focus?.();
+}
+
+/** Say what is wrong beside the field, in a form that asks for it because it is longer than a screen. */
+function tellBeside(form, element, words) {
+  if (!("beside" in form.dataset)) return;
+  const note = made("small", { className: "fault", textContent: words });
+  element?.closest(".field, .choice, .condition, td")?.append(note);
 }
 
 /** Mark a field as wrong, and unfold what it is folded into. */
@@ -106,5 +134,6 @@ const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 /** Take back what was said of a form. */
 export function clearProblem(form) {
   form.querySelector(".problem").hidden = true;
+  for (const note of form.querySelectorAll(".fault")) note.remove();
   for (const element of form.elements) element.removeAttribute("aria-invalid");
 }

@@ -19,6 +19,8 @@ function before(element, sent) {
 
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
 const ACTIONS = {
+  preview: { then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })) },
+  edited: { says: () => "The changes are saved.", goto: (answer) => studyPage(answer.id) },
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
     goto: (answer) => answer.trials.length && `${studyPage(answer.study.id)}/trials/${answer.trials[0].number}`,
@@ -106,7 +108,7 @@ async function perform(element, sent) {
     return;
   }
   if (text) say(text, back && (() => takeBack(back)));
-  then?.(answer);
+  then?.(answer, sent, element);
   changed();
 }
 

@@ -1,13 +1,14 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
-import { addChoices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, spread, text, weights } from "./choices.js";
-import { addCondition, conditions, fieldOfCondition, fitConditions } from "./conditions.js";
-import { descriptors, fieldOfDescriptors, takeValues } from "./descriptors.js";
-import { addExclusion, exclusions, fieldOfExclusion, fitExclusions } from "./exclusions.js";
+import { addChoices, choices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, showValue, showWeights, spread, text, weights } from "./choices.js";
+import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
+import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
+import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
+import { kept } from "./kept.js";
 import { counted, inUnit } from "./words.js";
 
-export { part };
+export { part, text };
 
 const holder = document.getElementById("parameters");
 const summary = document.getElementById("summary");
@@ -49,8 +50,11 @@ export function fitRow(row) {
 
 /** Show what belongs to the kinds and the values of all rows, and what they say together. */
 export function fitSpace() {
+  const kinds = new Set();
   for (const row of rows()) {
     const kind = text(row, "kind");
+    row.classList.toggle("again", kinds.has(kind)); // whose help stands above
+    kinds.add(kind);
     for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind);
     fitWeights(row);
     fitConditions(row, rows());
@@ -63,7 +67,7 @@ export function fitSpace() {
 function summarized(row) {
   const line = document.createElement("li");
   try {
-    line.textContent = inWords(parameter(row));
+    line.textContent = inWords(described(row));
   } catch (error) {
     line.textContent = `${text(row, "name")}: ${error.message}`;
   }
@@ -80,39 +84,86 @@ function inWords({ name, kind, low, high, step, scale, periodic, context, when, 
     bool: () => "yes or no",
     catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
     fixed: () => `always ${quoted([value])}`,
+    "": () => "of a kind that does not exist",
   };
   const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known, not chosen", when && `, only if ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
 const TRUTHS = new Map([[true, "yes"], [false, "no"]]);
-const quoted = (values, between = ", ") => values.map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : String(value))).join(between);
+const quoted = (values, between = ", ") => values.map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value))).join(between);
 
 /** The parameters that the rows describe. */
-export const parameters = () => rows().map(parameter);
+export const parameters = () => rows().map(described);
+
+/** The same, whatever the rows were filled in with. */
+export const parametersAlone = () => rows().map(parameter);
+
+const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
+
+/** What a row says; of what nobody has changed, exactly what it was filled in with. */
+function described(row) {
+  const now = parameter(row);
+  const { given, shown } = filled.get(row) ?? {};
+  return given && now.kind === shown.kind ? kept(given, shown, now) : now;
+}
+
+/** Fill in rows with parameters of the API, and with what is known of them. */
+export function showParameters(given, prior, inUse) {
+  const pairs = given.map((each, i) => [rows()[i], each]);
+  for (const [row, each] of pairs) showFields(row, each, prior?.[each.name], inUse?.[each.name]);
+  fitSpace();
+  for (const [row, each] of pairs) {
+    showDescriptors(row, each.descriptors);
+    showWeights(row, prior?.[each.name]?.weights);
+    showConditions(row, rows(), each.when);
+  }
+  fitSpace();
+  for (const [row, each] of pairs) filled.set(row, { given: each, shown: parameter(row) });
+}
+
+function showFields(row, given, belief, inUse) {
+  showValue(part(row, "name"), given.name);
+  part(row, "kind").value = given.kind;
+  for (const name of ["low", "high", "step", "unit", "label", "table"]) part(row, name).value = given[name] ?? "";
+  for (const name of ["periodic", "context"]) part(row, name).checked = given[name] === true;
+  part(row, "log").checked = given.scale === "log";
+  part(row, "around").value = belief?.around ?? "";
+  part(row, "spread").value = belief?.width ?? belief?.factor ?? "";
+  if (given.kind === "fixed") showValue(part(row, "value"), given.value ?? null);
+  if (inUse !== undefined) showValue(part(row, "baseline"), inUse);
+  const listed = given.choices ?? given.values ?? [];
+  addChoices(row, Math.max(0, listed.length - FEWEST_CHOICES));
+  row.querySelectorAll('[data-part="choice"]').forEach((field, i) => i < listed.length && showValue(field, listed[i]));
+}
 
 function parameter(row) {
-  const described = { name: text(row, "name"), kind: text(row, "kind") };
-  if (described.kind === "categorical") Object.assign(described, { choices: distinct(row), descriptors: descriptors(row) });
-  if (described.kind === "ordinal") described.values = distinct(row);
-  if (described.kind === "catalogue") return { ...described, table: part(row, "table").value.trim() };
-  if (described.kind === "fixed") described.value = meant(text(row, "value"));
+  const found = { name: text(row, "name"), kind: text(row, "kind") };
+  if (found.kind === "categorical") Object.assign(found, { choices: distinct(row), descriptors: descriptors(row) });
+  if (found.kind === "ordinal") found.values = distinct(row);
+  if (found.kind === "catalogue") return { ...found, table: part(row, "table").value.trim() };
+  if (found.kind === "fixed") found.value = meant(part(row, "value"));
   if (isNumeric(row)) {
-    for (const name of ["low", "high", "step"]) described[name] = number(part(row, name));
-    if (isLog(row)) described.scale = "log";
+    for (const name of ["low", "high", "step"]) found[name] = number(part(row, name));
+    if (isLog(row)) found.scale = "log";
   }
-  if (described.kind === "float" && part(row, "periodic").checked) described.periodic = true;
+  if (found.kind === "float" && part(row, "periodic").checked) found.periodic = true;
   for (const name of ["unit", "label"]) {
     const words = part(row, name).closest("[hidden]") ? "" : text(row, name);
-    if (words !== "") described[name] = words;
+    if (words !== "") found[name] = words;
   }
-  if (described.kind !== "fixed" && part(row, "context").checked) described.context = true;
+  if (found.kind !== "fixed" && part(row, "context").checked) found.context = true;
   const when = conditions(row, rows());
-  return when ? { ...described, when } : described;
+  return when ? { ...found, when } : found;
 }
 
 /** A row for another combination of values that is never suggested. */
-export const addCombination = () => addExclusion(rows);
+export function addCombination() {
+  addExclusion(rows).querySelector("select, input")?.focus();
+}
+
+/** Show constraints in the table of combinations, as far as it can, and return the others. */
+export const showCombinations = (given) => showExclusions(rows, given);
 
 /** The constraints that these combinations make. */
 export const constraints = () => exclusions(rows());
@@ -130,9 +181,15 @@ export function baseline() {
 }
 
 function inUse(row) {
-  if (isNumeric(row)) return number(part(row, "baseline"));
-  const typed = text(row, "baseline");
-  return typed === "" || ["fixed", "bool", "catalogue"].includes(text(row, "kind")) ? undefined : meant(typed);
+  const kind = text(row, "kind");
+  if (part(row, "baseline").value.trim() === "" || ["fixed", "catalogue"].includes(kind)) return undefined;
+  return ofRow(row, "baseline");
+}
+
+/** The value of a row's parameter in another field of the row: one of its values, or a number. */
+export function ofRow(row, name) {
+  if (isNumeric(row)) return number(part(row, name));
+  return meant(part(row, name), (typed) => choices(row).find((each) => each.typed === typed)?.value ?? typed);
 }
 
 function belief(row) {

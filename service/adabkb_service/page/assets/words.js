@@ -23,6 +23,14 @@ export function plusMinus(mean, std) {
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
 
+const UNITS_OF_TIME = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+/** Seconds in the largest unit of which they are a multiple, as the server writes them. */
+export function inLargestUnit(seconds) {
+  const [size, name] = UNITS_OF_TIME.find(([each]) => seconds >= each && seconds % each === 0) ?? [1, "s"];
+  return `${seconds / size} ${name}`;
+}
+
 /** So many things. */
 export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
 

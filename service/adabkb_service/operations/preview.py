@@ -1,0 +1,102 @@
+"""Preview a change of a study: what differs, and which results and trials it affects. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from adabkb_service.contract.answers import Best, Reason, Study
+from adabkb_service.contract.parameters import Parameter
+from adabkb_service.operations import definition_in_words, manage, wording
+from adabkb_service.storage import observations
+from adabkb_service.storage.rows import StudyState
+from adabkb_service.study.best import counting
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Outcome, Points, Request
+
+
+class Difference(BaseModel):
+    """A part of the definition in words, before and after the change; empty where it is absent."""
+
+    what: str
+    before: str
+    after: str
+
+
+class Preview(BaseModel):
+    """What a change would do."""
+
+    differences: list[Difference]
+    results: int
+    """Results that would count."""
+    leaving: int
+    """Results that count now and would not."""
+    returning: int
+    """Results that do not count now and would."""
+    failing: int
+    """Waiting trials that would fail, because they are outside the new space."""
+    best: Best | None
+    state: StudyState
+    reason: Reason | None
+
+
+def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
+    """Preview ``manage.change`` with these changes.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        Invalid: the change would be refused.
+    """
+
+    def perform(draft: Draft, points: Points) -> Outcome[Preview]:
+        before, counted = manage.get(study_id).perform(draft, points).view, _counting(draft)
+        with draft.undone():
+            after, counts = manage.change(study_id, changes).perform(draft, points).view, _counting(draft)
+        found = Preview(
+            differences=list(_differences(before, after)),
+            results=len(counts),
+            leaving=len(counted - counts),
+            returning=len(counts - counted),
+            failing=after.counts.failed - before.counts.failed,
+            best=after.best,
+            state=after.state,
+            reason=after.reason,
+        )
+        return Outcome(found, is_kept=False)
+
+    return Request(study_id, Preview, perform)
+
+
+def _counting(draft: Draft) -> set[int]:
+    """Return the numbers of the results that count."""
+    return {
+        row.seq for row in filter(counting(draft.study), observations.every(draft.connection, draft.study.id).values())
+    }
+
+
+def _differences(before: Study, after: Study) -> Iterator[Difference]:
+    was = {each.name: _in_words(each) for each in before.parameters}
+    for each in after.parameters:
+        if _in_words(each) != was.get(each.name):
+            yield Difference(what=each.name, before=was.get(each.name, ""), after=_in_words(each))
+    gone, new = (
+        [each for each in one.constraints if each not in other.constraints]
+        for one, other in ((before, after), (after, before))
+    )
+    if gone or new:
+        yield Difference(what="Constraints", before="\n".join(gone), after="\n".join(new))
+    rules, others = (list(definition_in_words.rules(study)) for study in (before, after))
+    for name in dict.fromkeys(name for name, _ in rules + others if name != "Space"):
+        one, other = ("\n".join(words for each, words in pairs if each == name) for pairs in (rules, others))
+        if one != other:
+            yield Difference(what=name, before=one, after=other)
+
+
+def _in_words(parameter: Parameter) -> str:
+    """Return the name and the values of a parameter, and its condition."""
+    title, when = wording.parameter_title(parameter), wording.condition(parameter)
+    named = "" if title == parameter.name else f"{title}: "
+    kind = definition_in_words.KINDS[parameter.kind]
+    return f"{named}{kind}, {definition_in_words.values(parameter)}{f', only if {when}' if when else ''}"

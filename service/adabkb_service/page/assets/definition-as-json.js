@@ -1,0 +1,86 @@
+// The definition of a new study as JSON: it follows the form, and fills in the form when somebody changes it.
+
+import { definition, fill } from "./definition.js";
+import { Mistyped } from "./forms.js";
+
+const form = document.getElementById("new");
+const panel = document.getElementById("as-json");
+const field = document.getElementById("new-json");
+const said = document.getElementById("json-said");
+
+let unread = null; // a definition that the form cannot show
+let isWrong = false; // the text is no JSON
+let isNew = false; // somebody is writing the text, which the form does not show yet
+
+function tell(words, isFault = false) {
+  said.textContent = words;
+  isWrong = isFault;
+  if (isFault) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+function parsed() {
+  try {
+    const found = JSON.parse(field.value);
+    if (found === null || typeof found !== "object" || Array.isArray(found)) throw new Error("it must be an object, such as {\"direction\": \"maximize\"}.");
+    return found;
+  } catch (error) {
+    throw new Mistyped(field, `Definition: ${error.message}`);
+  }
+}
+
+/** Write what the form says, unless the form is incomplete. A text that is no JSON stays. */
+function follow() {
+  if (!panel.open || isWrong || isNew) return;
+  unread = null;
+  try {
+    field.value = JSON.stringify(definition(), null, 2);
+    tell("");
+  } catch (error) {
+    tell(`The text follows the form again when this is right: ${error.message}`);
+  }
+}
+
+/** Fill in the form with what somebody wrote. The service says what is wrong with what the form cannot show. */
+function take(written) {
+  try {
+    fill(written);
+    unread = null;
+    tell("The form shows this definition.");
+  } catch {
+    unread = written;
+    tell("The form cannot show this definition. It is sent as it stands here.");
+  }
+}
+
+/** Read the text, or say why it cannot be read. */
+function read(then) {
+  try {
+    const written = field.value.trim() === "" ? null : parsed();
+    tell("");
+    if (written) then(written);
+  } catch (error) {
+    tell(error.message, true);
+  }
+}
+
+/** Whether the text is sent in place of what the form says. */
+export const isSent = () => unread !== null;
+
+/** What the form sends. */
+export function sent() {
+  if (isWrong) parsed();
+  return unread ?? definition();
+}
+
+panel.addEventListener("toggle", () => isSent() || follow());
+field.addEventListener("input", (event) => {
+  event.stopPropagation();
+  isNew = true;
+  read(() => {});
+});
+field.addEventListener("change", () => {
+  isNew = false;
+  read(take);
+});
+form.addEventListener("input", follow);

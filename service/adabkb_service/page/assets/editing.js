@@ -1,0 +1,84 @@
+// Editing a running study: what differs from the study as it is, and a preview of what that does.
+
+import { definition } from "./definition.js";
+import { same } from "./kept.js";
+import { counted, figure } from "./words.js";
+import { ofRow, part, text } from "./space.js";
+
+const RULES = ["budget", "tolerance", "stop"];
+
+const form = document.getElementById("new");
+const section = document.getElementById("preview");
+const save = document.getElementById("save");
+const rows = () => [...document.getElementById("parameters").children];
+
+let before;
+let names = []; // of the parameters that were sent
+
+/** Take the form as it is now for the study, whose parameters keep their names and cannot be removed. */
+export function startEditing() {
+  before = definition();
+  for (const row of rows()) {
+    part(row, "name").readOnly = true;
+    row.querySelector("[data-remove]").hidden = true;
+    part(row, "default").closest(".field").remove();
+  }
+}
+
+const added = () => rows().filter((row) => part(row, "default"));
+
+/** The body of the request that makes the study what the form says. */
+export function changes() {
+  const now = definition();
+  const was = new Map(before.parameters.map((each) => [each.name, each]));
+  const changed = now.parameters.filter((each) => !same(each, was.get(each.name)));
+  const given = added().filter((row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "");
+  names = changed.map((each) => each.name);
+  const sent = Object.create(null);
+  if (changed.length) sent.parameters = changed;
+  if (given.length) sent.defaults = Object.fromEntries(given.map((row) => [text(row, "name"), ofRow(row, "default")]));
+  if (!same(now.constraints ?? [], before.constraints ?? [])) sent.constraints = now.constraints ?? [];
+  for (const name of RULES) if (!same(now[name] ?? null, before[name] ?? null)) sent[name] = now[name] ?? null;
+  return sent;
+}
+
+/** A pointer into the request as a pointer into the whole definition, or the field itself. */
+export function placed(pointer) {
+  const [, list, place, ...rest] = pointer.split("/");
+  if (list === "defaults") return added().find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))?.querySelector('[data-part="default"]');
+  if (list !== "parameters" || place === undefined) return pointer;
+  return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[place]), ...rest].join("/");
+}
+
+const EFFECTS = [
+  ["leaving", (count) => `${counted(count, "result")} outside the new space no longer ${count === 1 ? "counts" : "count"}, and ${count === 1 ? "stays" : "stay"} on record.`],
+  ["returning", (count) => `${counted(count, "result")} ${count === 1 ? "counts" : "count"} again.`],
+  ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
+];
+
+function cell(tag, words) {
+  return Object.assign(document.createElement(tag), { textContent: words || "–", className: "long" });
+}
+
+/** Show what the changes do, and offer to save them. */
+function show({ detail: { answer, sent } }) {
+  const lines = answer.differences.map(({ what, before: now, after }) => {
+    const row = document.createElement("tr");
+    row.append(Object.assign(cell("th", what), { scope: "row" }), cell("td", now), cell("td", after));
+    return row;
+  });
+  section.querySelector("tbody").replaceChildren(...lines);
+  const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
+  if (!lines.length) effects.unshift("Nothing changes.");
+  else effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${answer.best ? `; the best one is ${figure(answer.best.value)}` : ""}.`);
+  if (answer.state === "complete") effects.push("The study is complete then.");
+  document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
+  section.querySelector(".scroll").hidden = !lines.length;
+  save.hidden = !lines.length;
+  save.dataset.body = JSON.stringify(sent);
+  section.hidden = false;
+  section.focus();
+}
+
+form.addEventListener("previewed", show);
+form.addEventListener("input", () => (section.hidden = true));
