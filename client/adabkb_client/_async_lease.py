@@ -32,10 +32,14 @@ class AsyncLeasedTrial(Leased):
         return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report an intermediate value, and return whether to stop: see ``Study.report``.
+        """Report an intermediate value, and return whether the trial is stopped: then end the evaluation. What the
+        function returns after that is ignored.
 
-        While the server is down, reports wait in memory, the trial continues, and the next call sends them all. After
-        the trial was stopped, the function's result is ignored.
+        While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
+
+        Args:
+            step: number of steps done so far; larger than in the previous report.
+            value: value of the objective after this step; a finite number.
         """
         return await self._study._deliver_reports(self, [report_of(step, value)])
 

@@ -8,7 +8,7 @@ from adabkb_client._decoding import decode
 from adabkb_client._models import Deletion, Direction, StudyInfo
 from adabkb_client._parameters import Parameter, named, to_wire
 from adabkb_client._plain import plain
-from adabkb_client._settings import StudyChanges, StudySettings, check_dicts
+from adabkb_client._settings import StudyChanges, StudySettings, check_constraints, check_dicts
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client.errors import Conflict
 
@@ -63,6 +63,7 @@ def _body(
     parameters: Sequence[Mapping[str, Any]], direction: Direction | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     check_dicts(settings)
+    check_constraints(settings.get("constraints"))
     return {
         **({} if direction is None else {"direction": direction}),
         "parameters": list(parameters),

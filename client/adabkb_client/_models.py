@@ -85,7 +85,7 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate, which counts toward the study's budget.
+    """A point to evaluate. It counts toward the study's budget, if it is stopped only as the share of its steps.
 
     ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
     ``attributes`` are set by users. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (the best
@@ -238,8 +238,9 @@ class StudyInfo(StudySummary):
 
     @property
     def trial_budget(self) -> int | None:
-        """The budget, if it is a number of trials."""
-        return self.budget if isinstance(self.budget, int) else None
+        """The budget, if it is a number of trials that count as one each: with early stopping, stopped trials count
+        less."""
+        return self.budget if isinstance(self.budget, int) and self.early_stopping is None else None
 
 
 @dataclass(frozen=True, repr=False)

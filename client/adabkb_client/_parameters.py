@@ -42,6 +42,9 @@ class Float:
 
     With ``periodic`` it is, for example, an angle or a time of day: ``high`` is the same point as ``low``, and values
     near either end are close to each other. Suggestions are below ``high``.
+
+    With ``when={"kernel": ["rbf"]}`` it is active only while the parameter "kernel" has one of these values. A trial
+    does not have parameters that are inactive.
     """
 
     low: float
@@ -67,7 +70,7 @@ class Float:
 
 @dataclass(frozen=True)
 class Int:
-    """An integer in [low, high], counted from low in steps of ``step``."""
+    """An integer in [low, high], counted from low in steps of ``step``; ``log`` and ``when`` as of ``Float``."""
 
     low: int
     high: int
@@ -89,7 +92,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """One of some values in a meaningful order, where neighbours are similar.
+    """One of some values in a meaningful order, where neighbours are similar; ``when`` as of ``Float``.
 
     Raises:
         TypeError: the values are not a list, tuple, range or array.
@@ -118,7 +121,7 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of some choices without an order.
+    """One of some choices without an order; ``when`` as of ``Float``.
 
     ``descriptors`` describe the choices: by name, one number for each choice, in the order of the choices. Choices with
     similar descriptors are expected to give similar results.
@@ -171,7 +174,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Bool:
-    """True or false."""
+    """True or false; ``when`` as of ``Float``."""
 
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)

@@ -34,30 +34,38 @@ class EarlyStoppingRule(TypedDict, total=False):
     max_steps: Required[int]
     """The number of steps of a full evaluation."""
     min_steps: int
-    """The number of steps that every trial may take; the first rung of ASHA."""
+    """The number of steps that every trial may take; the first rung of ASHA. By default 1."""
 
 
 class MedianRule(EarlyStoppingRule, total=False):
-    """Stops a trial whose best value is worse than the median of the others at the same step."""
+    """Stops a trial whose best value is worse than the median of the others at the same step:
+    ``MedianRule(rule="median", max_steps=27)``."""
 
     rule: Required[Literal["median"]]
+    """The name of the rule, "median"."""
     after_trials: int
-    """The number of other trials that must have reported the step."""
+    """The number of other trials that must have reported the step; by default 5."""
 
 
 class AshaRule(EarlyStoppingRule, total=False):
-    """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues."""
+    """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues:
+    ``AshaRule(rule="asha", max_steps=27, eta=3)``."""
 
     rule: Required[Literal["asha"]]
+    """The name of the rule, "asha"."""
     after_trials: int
-    """The number of other trials that must have reached the rung."""
+    """The number of other trials that must have reached the rung; by default 1."""
     eta: int
+    """One in this many trials continues from each rung; by default 3. The rungs are at ``min_steps`` times its
+    powers."""
 
 
 class PatienceRule(EarlyStoppingRule, total=False):
-    """Ends a trial whose value has not improved for some steps; its last value is its result."""
+    """Ends a trial whose value has not improved for some steps; its last value is its result:
+    ``PatienceRule(rule="patience", max_steps=27, no_gain_for=5)``."""
 
     rule: Required[Literal["patience"]]
+    """The name of the rule, "patience"."""
     no_gain_for: Required[int]
     """The number of steps without an improvement after which a trial ends."""
     min_gain: float
@@ -128,7 +136,7 @@ class StudyChanges(TypedDict, total=False):
 
     budget: SupportsIndex | CostBudget | None
     """The maximum number of trials, each counted once however often it is leased; or the maximum total cost of the
-    results."""
+    results. With early stopping, a stopped trial counts as the share of its steps, so more trials may start."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is at most this, in the objective's units."""
     stop: Stop | None
@@ -163,7 +171,8 @@ class StudySettings(StudyChanges, total=False):
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | None
-    """The rule that ends a trial before its last step, based on its reports."""
+    """The rule that ends a trial before its last step, based on its reports: a ``MedianRule``, an ``AshaRule`` or a
+    ``PatienceRule``, or a dict such as ``{"rule": "median", "max_steps": 27}``."""
     metrics: Sequence[str]
     """The metrics of each result in addition to its value."""
     outcome_constraints: Sequence[OutcomeConstraint]
@@ -196,6 +205,16 @@ EXAMPLES = {
     "tags": '{"team": "vision"}',
 }
 """An example for each setting that is a dict."""
+
+
+def check_constraints(constraints: Any) -> None:
+    """Refuse a single constraint where a list is required.
+
+    Raises:
+        TypeError: the constraints are a text.
+    """
+    if isinstance(constraints, str):
+        raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
 
 
 def check_dicts(settings: Mapping[str, Any]) -> None:

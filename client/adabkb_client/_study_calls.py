@@ -34,7 +34,7 @@ from adabkb_client._models import (
 from adabkb_client._parameters import Parameter, named, to_wire
 from adabkb_client._plain import Numbers, encoded, point, shown
 from adabkb_client._report_calls import ReportCalls
-from adabkb_client._settings import StudyChanges, check_dicts
+from adabkb_client._settings import StudyChanges, check_constraints, check_dicts
 from adabkb_client._trial_calls import result_of
 
 
@@ -80,8 +80,7 @@ class StudyCalls(ReportCalls):
             TypeError, ValueError: as ``Client.create_study`` of parameters.
         """
         check_dicts(changes)
-        if isinstance(constraints, str):
-            raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
+        check_constraints(constraints)
         space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
         space |= {} if constraints is None else {"constraints": list(constraints)}
         before = {} if defaults is None else {"defaults": point(defaults)}

@@ -67,6 +67,11 @@ def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Clie
             TypeError,
             'early_stopping must be a dict such as {"rule": "asha", "max_steps": 27}',
         ),
+        (
+            lambda client: client.create_study("t", {"x": Float(0, 1)}, direction="minimize", constraints="x < 1"),
+            TypeError,
+            "must be a list of constraints: constraints=['x < 1']",
+        ),
     ],
 )
 def test_an_argument_of_another_kind_is_named_with_an_example(

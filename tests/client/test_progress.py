@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adabkb_client import Client, Float, Study
+from adabkb_client import Client, Float, MedianRule, Study
 from tests.waiting import wait_for
 
 
@@ -24,6 +24,16 @@ def test_each_result_is_one_line_of_the_log(study: Study, caplog: pytest.LogCapt
         "trial 2: 0.25, best 0.5, 2/3",
         "trial 3: 0.75, best 0.75, 3/3",
     ]
+
+
+def test_with_early_stopping_a_line_has_no_total_as_stopped_trials_count_less(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    rule = MedianRule(rule="median", max_steps=9)
+    study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", budget=3, early_stopping=rule)
+    caplog.set_level("INFO", "adabkb_client")
+    study.run(lambda x: 0.5, n_trials=1)
+    assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1"]
 
 
 PROGRAM = """

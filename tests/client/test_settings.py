@@ -35,7 +35,7 @@ def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> No
 
 
 def test_these_of_them_can_be_changed() -> None:
-    arguments = {"parameters", "catalogues", "defaults"}
+    arguments = {"parameters", "catalogues", "constraints", "defaults"}
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
     assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED}
