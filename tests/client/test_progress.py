@@ -32,7 +32,7 @@ def test_with_early_stopping_a_line_has_no_total_as_stopped_trials_count_less(
     rule = MedianRule(rule="median", max_steps=9)
     study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", budget=3, early_stopping=rule)
     caplog.set_level("INFO", "adabkb_client")
-    study.run(lambda x: 0.5, n_trials=1)
+    study.run(lambda **_: 0.5, n_trials=1)
     assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1"]
 
 
