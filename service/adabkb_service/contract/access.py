@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import MISSING, AwareDatetime, Field, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Whole
 from adabkb_service.storage.tokens import Scope
 

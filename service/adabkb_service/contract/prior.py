@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import MISSING, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import (
     MOST_CHOICES,
     MOST_PARAMETERS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import (
-    MISSING,
     AfterValidator,
     BaseModel,
     BeforeValidator,
@@ -24,6 +23,7 @@ from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import (
     MOST_PARAMETERS,
     Body,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import MISSING, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import Body, Count
 
 

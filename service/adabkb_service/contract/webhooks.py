@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import MISSING, AfterValidator, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer, Trial
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import Body
 
 Notification = Literal["trial.reserved", "trial.overdue", "trial.done", "study.ended", "study.needs_attention"]

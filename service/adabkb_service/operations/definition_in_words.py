@@ -6,10 +6,9 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 
-from pydantic import MISSING
-
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
+from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
     BoolParameter,
