@@ -49,11 +49,13 @@ def Ask(
     lease_seconds: float | None = None,
     fixed: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
+    *,
+    new_plate: bool = False,
 ) -> SuggestBody:
     """A request for trials."""
     given, known = (None if each is None else dict(each) for each in (fixed, context))
     return SuggestBody.model_construct(
-        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known
+        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, new_plate=new_plate
     )
 
 

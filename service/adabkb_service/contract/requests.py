@@ -139,6 +139,10 @@ class SuggestBody(Body):
         Point | None,
         Field(description="current values of all context parameters, by name"),
     ] = None
+    new_plate: Annotated[
+        bool,
+        Field(description="begin a new plate, although the last one has room; only in a study with plates"),
+    ] = False
 
 
 def _some_status(status: object) -> object:

@@ -33,7 +33,7 @@ from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study import lifecycle
+from adabkb_service.study import lifecycle, plates
 from adabkb_service.study.batch import Batch, Waiting, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
@@ -395,9 +395,18 @@ class Owner:
         )
         if has_results and not demand.count:
             count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
-            demand = replace(self._last_demand, count=count)
+            demand = self._continued(replace(self._last_demand, count=count), batch.draft.study)
         if batch.parked or has_results:
-            link.advance(demand.count, demand.fixed)
+            link.advance(demand.count, demand.within)
+
+    def _continued(self, demand: PointDemand, study: StudyRow) -> PointDemand:
+        """The same demand as of now: in a study with plates, the points are for the open plate, or begin one."""
+        plate = plates.open_plate(study)
+        room = plates.room_on(study, plate)
+        if room is None:
+            return demand
+        within = plates.restriction(study, demand.within.fixed, plate)
+        return PointDemand(min(demand.count, room), within)
 
     def _pass_on(self, pending: PendingQuestion) -> None:
         try:
