@@ -96,6 +96,7 @@ class AsyncStudyResource:
     change_webhook = awaited(StudyCalls.change_webhook)
     remove_webhook = awaited(StudyCalls.remove_webhook)
 
+    suggest_plate = awaited(StudyCalls.suggest_plate)
     observe = awaited(StudyCalls.observe)
     add_result = awaited(StudyCalls.add_result)
     observe_many = awaited(StudyCalls.observe_many)

@@ -93,6 +93,7 @@ class StudyResource:
     change_webhook = performed(StudyCalls.change_webhook)
     remove_webhook = performed(StudyCalls.remove_webhook)
 
+    suggest_plate = performed(StudyCalls.suggest_plate)
     observe = performed(StudyCalls.observe)
     add_result = performed(StudyCalls.add_result)
     observe_many = performed(StudyCalls.observe_many)

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.requests import SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
 from adabkb_service.inference.pool import in_this_process
@@ -93,12 +94,23 @@ def test_an_answer_is_of_one_plate_and_says_that_it_is_full(running: Service) ->
 def test_a_new_plate_begins_on_request(running: Service) -> None:
     create(running, on_plates())
     assert {trial.plate for trial in asked(running, 2)} == {1}
-    assert {trial.plate for trial in asked(running, 2, new_plate=True)} == {2}
+    assert {trial.plate for trial in asked(running, 2, plate="new")} == {2}
     assert {trial.plate for trial in asked(running, 2)} == {2}
     assert {trial.plate for trial in asked(running, 2)} == {3}
     create(running, definition(id="plain"))
     with pytest.raises(Invalid, match="this one has none"):
-        suggest(running, "plain", Ask(new_plate=True))
+        suggest(running, "plain", Ask(plate="new"))
+
+
+def test_a_request_for_a_plate_gets_what_it_has_room_for(running: Service) -> None:
+    create(running, on_plates())
+    found = [suggest(running, "s", SuggestBody(plate=which)).view for which in ("open", "open", "new")]
+    assert [(len(each.trials), each.trials[0].plate, each.reason) for each in found] == [
+        (SIZE, plate, None) for plate in (1, 2, 3)
+    ]
+    asked(running, 1)
+    rest = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.plate for trial in rest] == [4] * (SIZE - 1)
 
 
 def test_trials_that_were_released_keep_their_plate_and_are_issued_apart_from_others(running: Service) -> None:
@@ -110,7 +122,7 @@ def test_trials_that_were_released_keep_their_plate_and_are_issued_apart_from_ot
     assert [trial.number for trial in again.trials] == [trial.number for trial in first[1:3]]
     assert ({trial.plate for trial in again.trials}, again.reason) == ({1}, "plate_full")
     release(running, "s", first[0].number)
-    assert {trial.plate for trial in asked(running, new_plate=True)} == {2}
+    assert {trial.plate for trial in asked(running, plate="new")} == {2}
 
 
 def test_fixed_values_and_context_begin_a_plate_unless_they_fit_the_last_one(running: Service) -> None:

@@ -75,11 +75,11 @@ CANNOT_FIX = (
     "whole study, declare it with kind fixed"
 )
 
-NO_PLATES = "is for studies with plates, and this one has none; leave it out"
+NO_PLATES = "is for studies with plates, and this one has none; give count instead"
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """Return a request to issue up to ``body.count`` trials, waiting ones before new ones.
+    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones.
 
     Its outcome may be one of these errors:
         StudyNotFound: the study does not exist.
@@ -105,7 +105,7 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. The study may be paused
     for these failures before points are counted."""
     leases.expire_overdue(draft)
-    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.count)
+    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
 
 
@@ -114,14 +114,14 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
-        waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
-        count = max(min(body.count - waiting, lifecycle.room(study)), 0)
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, within))
+        count = max(min(body.most - waiting, lifecycle.room(study)), 0)
         return PointDemand(count, Restriction(fixed))
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
     if trials and (plate is None or trials[0].plate != plate.number):
         return PointDemand()
     room = plates.room_on(study, plate) or 0
-    count = max(min(body.count - len(trials), lifecycle.room(study), room), 0)
+    count = max(min(body.most - len(trials), lifecycle.room(study), room), 0)
     return PointDemand(count, plates.restriction(study, fixed, plate))
 
 
@@ -131,15 +131,15 @@ def _has_plates(study: StudyRow) -> bool:
 
 def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
     """Return the plate that new trials continue; None if they begin one."""
-    return None if body.new_plate else plates.fitting_plate(draft.study, draft.space, fixed or {})
+    return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
 
 
 def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[TrialRow]:
     """Return the waiting trials to issue; in a study with plates, those on the plate of the first one, and none if the
     request begins a plate."""
-    if body.new_plate:
+    if body.plate == "new":
         return []
-    found = draft.waiting(body.count, within)
+    found = draft.waiting(body.most, within)
     return plates.of_one_plate(found) if _has_plates(draft.study) else found
 
 
@@ -152,8 +152,8 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
             or the study's algorithm cannot fix parameters.
     """
     space, fixed = draft.space, body.fixed or {}
-    if body.new_plate and not _has_plates(draft.study):
-        raise Invalid([FieldError("/new_plate", NO_PLATES, "no_plates")])
+    if body.plate is not None and not _has_plates(draft.study):
+        raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
     context = checked_context(space, body.context or {}, "/context")
     check_not_context(space, fixed, "/fixed")
     # Whether a parameter is active may also depend on the context.
@@ -182,7 +182,7 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
 def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:
     """Return a new trial, leased to the worker of the request."""
     number = draft.study.trials + 1
-    plate = plates.number_for(draft.study, point.parameters, is_new=body.new_plate and is_first)
+    plate = plates.number_for(draft.study, point.parameters, is_new=body.plate == "new" and is_first)
     payload = {
         "parameters": point.parameters,
         "cell": None if point.cell is None else {"key": point.cell, "depth": point.cell.count(".")},
@@ -204,10 +204,10 @@ def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degr
     """Return the answer, with a reason if there are fewer trials than requested."""
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
-    if len(rows) < body.count:
+    if len(rows) < body.most:
         reason = summary.reason or ("fixed_exhausted" if body.fixed or body.context else None)
         if rows and _has_plates(study) and reason in (None, "fixed_exhausted"):
-            reason = "plate_full"
+            reason = None if body.is_for_plate else "plate_full"
     return Suggested(
         trials=[render.trial(row) for row in rows],
         reason=reason,

@@ -21,6 +21,7 @@ function read(element) {
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   if (element.dataset.type === "json") return JSON.parse(text);
   if (element.dataset.type === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  if (element.dataset.type === "names") return text.split(",").map((name) => name.trim()).filter((name) => name !== "");
   if (element.dataset.type === "duration") return duration(element);
   return element.dataset.type === "number" ? number(element) : text;
 }

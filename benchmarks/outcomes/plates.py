@@ -1,0 +1,139 @@
+"""``python -m benchmarks.outcomes.plates``: plates drawn from the table of the direct arylation.
+
+The 12 wells of a plate share temperature and concentration, and differ in base, ligand and solvent. Each plate has an
+offset, which is added to the yields of all its wells. The offsets are normal, with a standard deviation of 0 to 20
+points of yield. Each well has noise of 3 points. ``learned`` knows which results are of which plate, and learns the
+size of the offsets. ``ignored`` is the same engine without this knowledge. ``random`` draws plates at random, and
+recommends the best result. Methods are compared by the yield of the recommended point, as it is in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import State, auto
+from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs
+from benchmarks.output import RESULTS
+from benchmarks.quality.nature.descriptors import ARYLATION
+from benchmarks.quality.problems import generator
+
+OUT = RESULTS / "outcomes-plates.json"
+METHODS = ("learned", "ignored", "random")
+SHARED = ("concentration", "temperature")
+OFFSETS = (0, 5, 10, 20)
+"""Standard deviations of the offsets of plates, in points of yield."""
+PROBLEMS = tuple(f"offsets of {size}" for size in OFFSETS)
+SIZE = 12
+NOISE = 3.0
+"""Standard deviation of the noise of a well, in points of yield."""
+COUNTS = (2, 4, 8)
+"""Plates after which methods are compared."""
+SEEDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int = max(COUNTS)
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the true yield of the recommended point after each plate, and of the best well so far."""
+        instance, rng = ARYLATION.draw(self.seed), generator(f"plates {self.problem}", self.seed)
+        space, size = instance.space, float(self.problem.removeprefix("offsets of "))
+        offsets = size * rng.standard_normal(self.budget)
+        noises = NOISE * rng.standard_normal((self.budget, SIZE))
+        state = auto.start(space, Config(has_plates=self.method == "learned"), self.seed)
+        results: list[tuple[float, float]] = []
+        recommended, best = [], []
+        for plate in range(self.budget):
+            points = drawn(space, rng) if self.method == "random" else chosen(state)
+            for well, point in enumerate(points):
+                truth = -instance.evaluate(space.decode(point)).value
+                value = truth + float(offsets[plate] + noises[plate, well])
+                results.append((value, truth))
+                if self.method != "random":
+                    state = auto.observe(state, point, value, plate=plate).state
+            recommended.append(max(results)[1] if self.method == "random" else recommendation(state, instance))
+            best.append(max(truth for _, truth in results))
+        return {"recommended": recommended, "best": best}
+
+
+def chosen(state: State) -> list[Array]:
+    """The points of the next plate: the first one determines the shared values."""
+    none = np.zeros((0, state.problem.space.dimension))
+    first = next(auto.suggestions(state, none))
+    within = Slice(state.problem.space, shared(state.problem.space.decode(first.point)))
+    rest = auto.suggestions_within(first.state, within, first.point[None])
+    return [first.point, *(each.point for each in islice(rest, SIZE - 1))]
+
+
+def drawn(space: Space, rng: np.random.Generator) -> list[Array]:
+    """Random points with the same shared values."""
+    seed = int(rng.integers(2**31))
+    within = Slice(space, shared(space.decode(Slice(space, {}).drawn(seed, 0))))
+    points = {within.drawn(seed, step).tobytes(): within.drawn(seed, step) for step in range(1, 20 * SIZE)}
+    return list(points.values())[:SIZE]
+
+
+def shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a plate with this point shares."""
+    return {name: parameters[name] for name in SHARED}
+
+
+def recommendation(state: State, instance: Any) -> float:
+    """The true yield of the recommended point."""
+    found = auto.recommend(state)
+    assert found is not None
+    return float(-instance.evaluate(state.problem.space.decode(found.point)).value)
+
+
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median yields per problem."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
+    for field, title in (("recommended", "Yield of the recommended point"), ("best", "Best yield among the wells")):
+        for count in COUNTS:
+            rows = []
+            for problem in found.problems:
+                yields = [
+                    np.array([run[field][:count][-1] for run in found.of(problem, method)]) for method in found.methods
+                ]
+                cells = [f"{np.median(each):.1f} ({np.quantile(each, 0.1):.1f})" for each in yields]
+                better, worse = int((yields[0] > yields[1]).sum()), int((yields[0] < yields[1]).sum())
+                rows.append([problem, *cells, f"{better}, {worse}"])
+            header = ["problem", *found.methods, "seeds better, worse than ignored"]
+            words = f"{title} after {count} plates, median (10% quantile) of {len(found.seeds)} seeds"
+            yield runs.Table(words, header, rows)
+
+
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.plates",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        tables,
+        runs.Axes("recommended", "yield of the recommended point", x_label="plates"),
+        budget=max(COUNTS),
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(benchmark().main())
