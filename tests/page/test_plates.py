@@ -16,7 +16,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
         page.get_by_label("Name", exact=True).first.fill("coupling")
         for number, name in enumerate(("heat", "dose"), start=1):
             add_parameter(page, number, name, "float", "0", "1")
-        page.get_by_text("More", exact=True).click()
+        page.get_by_text("Plates", exact=True).click()
         page.get_by_label("Experiments on a plate").fill("4")
         page.get_by_label("Equal on a plate").fill("hot")
         page.get_by_role("button", name="Create the study").click()

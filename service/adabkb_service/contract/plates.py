@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field, ValidationError
@@ -13,6 +13,7 @@ from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
+from adabkb_service.engine.wording import nearest
 
 LARGEST_PLATE = 10_000
 NEEDS_AUTO = "are not supported by this algorithm; leave the algorithm out: auto supports them"
@@ -20,7 +21,8 @@ COMPARES = (
     "cannot be combined with an early-stopping rule that compares trials, because a trial may be worse due to its "
     "plate; the rule patience looks at each trial alone"
 )
-UNKNOWN = "is not a parameter of this study; name the parameters whose values are equal on a plate"
+UNKNOWN = "is not a parameter of this study"
+WHICH = "name the parameters whose values are equal on a plate"
 TWICE = "is named twice; name each parameter once"
 IS_FIXED = "is a fixed parameter, so it is the same on all plates; leave it out"
 HAS_CONDITION = "has a condition (when), so trials of a plate may lack it; leave it out, or its condition"
@@ -66,7 +68,7 @@ def check_plates(
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("plates", "{what}", {"what": what}), "loc": ("shared", index), "input": name}
         for index, name in enumerate(plates.shared)
-        if (what := _fault(name, plates.shared[:index], known.get(name), shares))
+        if (what := _fault(name, plates.shared[:index], known, shares))
     ]
     varying = {each.name for each in parameters if not isinstance(each, FixedParameter)}
     if not found and varying <= set(plates.shared):
@@ -76,9 +78,13 @@ def check_plates(
         raise ValidationError.from_exception_data("plates", found)
 
 
-def _fault(name: str, before: Sequence[str], parameter: Parameter | None, shares: set[str]) -> str | None:
+def _fault(
+    name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: Collection[str]
+) -> str | None:
+    parameter = parameters.get(name)
     if parameter is None:
-        return UNKNOWN
+        near = nearest(name, parameters)
+        return UNKNOWN + (f"; did you mean {near}?" if near else f"; {WHICH}")
     if name in before:
         return TWICE
     if isinstance(parameter, FixedParameter):

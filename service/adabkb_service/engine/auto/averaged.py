@@ -280,8 +280,8 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
     domain, values, found = problem.domain, record.values[given], []
     prior = likelihood.prior_of(domain, has_plates=problem.config.has_plates)
     prior = replace(prior, noise_ratio=math.exp(NOISE_PRIOR[0]))
-    ratios = (math.exp(likelihood.NOISE_PRIOR[0]), *likelihood.NOISY_STARTS)
-    starts = [replace(prior, noise_ratio=ratio).parameters() for ratio in ratios]
+    exact = replace(prior, noise_ratio=math.exp(likelihood.NOISE_PRIOR[0]))
+    starts = [each.parameters() for each in (exact, *likelihood.further_starts(exact))]
     if form.additive is not None:
         prior, starts = form, [form.parameters()]
     few = record.size < likelihood.MIN_RESULTS

@@ -81,7 +81,7 @@ def _found(problem: Problem, record: Record) -> dict[int, float]:
     warped = warp.fit(record.values, warp.POWERS)
     prior = likelihood.prior_of(problem.domain, has_plates=problem.config.has_plates)
     evidence = _evidence(problem, record, rows, warped)
-    starts = [prior, *(replace(prior, noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS)]
+    starts = [prior, *likelihood.further_starts(prior)]
     is_confirmed = _are_confirmed(record.ordinals[rows], evidence.outputs)
     known, found = likelihood.learn(evidence, starts), dict[int, float]()
     value, needed = _value(evidence, known), math.log(EVIDENCE * len(rows))

@@ -165,9 +165,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         starts = [] if known.additive else [known]  # plain lengthscales differ from additive ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # avoids poor optima
             starts.append(likelihood.prior_of(problem.domain, has_plates=problem.config.has_plates))
-        starts += [replace(starts[0], noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS]
-        if problem.config.has_plates:
-            starts += [replace(starts[0], plates=ratio) for ratio in likelihood.PLATES_STARTS]
+        starts += likelihood.further_starts(starts[0])
         evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)

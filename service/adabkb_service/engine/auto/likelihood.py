@@ -15,7 +15,7 @@ long and l short. The l of a catalogue is longer still, because none of its rows
 With an additive part, k is k_w with d + 2 further parameters (``additive``), if the results support it (``EVIDENCE``).
 
 In a study with plates, results of the same plate share an offset with variance tau sigma_f^2: K also has the term
-tau [same plate], and the objective the term (log tau - log 0.03)^2 / (2 * 2^2). A result without a plate is alone on
+tau [same plate], and the objective the term (log tau - log 0.001)^2 / (2 * 2^2). A result without a plate is alone on
 one.
 """
 
@@ -59,10 +59,11 @@ NOISY = 1e-3
 SMALLEST_VARIANCE = 1e-4
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
-PLATES_PRIOR = (math.log(0.03), 2.0)
-"""Prior of log tau: centre and deviation."""
-PLATES_STARTS = (0.003, 0.3)
-"""Further values of tau from which a search starts."""
+PLATES_PRIOR = (math.log(0.001), 2.0)
+"""Prior of log tau: centre and deviation. What parameters explain as well as offsets is more often due to them, above
+all where plates share their values."""
+PLATES_START = 0.1
+"""A further value of tau from which a search starts."""
 EVIDENCE = 1e3
 """Factor by which the additive part must raise the maximum of the posterior density to be kept."""
 EVALUATIONS = 60
@@ -166,6 +167,12 @@ def prior_of(domain: Domain, *, has_plates: bool = False) -> Hyperparameters:
     """Return the prior hyperparameters of a space, with or without plates."""
     found = prior(domain.dimension, domain.together, domain.components, domain.spreads)
     return replace(found, plates=math.exp(PLATES_PRIOR[0])) if has_plates else found
+
+
+def further_starts(start: Hyperparameters) -> list[Hyperparameters]:
+    """Return further starts of a search, with more noise and, in a study with plates, with larger offsets."""
+    noisy = [replace(start, noise_ratio=ratio) for ratio in NOISY_STARTS]
+    return noisy if start.plates is None else [*noisy, replace(start, plates=PLATES_START)]
 
 
 @dataclass(frozen=True)
