@@ -174,6 +174,21 @@ def test_an_edit_of_the_space_closes_the_last_plate(database: Database, clock: M
     assert_its_log_tells_all(database, clock, running)
 
 
+@pytest.mark.parametrize(
+    ("edited", "message"),
+    [
+        ({"name": "heat", "kind": "fixed", "value": 80}, "is a fixed parameter"),
+        ({**HEAT, "when": {"glue": ["fast"]}}, "has a condition"),
+    ],
+)
+def test_a_shared_parameter_stays_one(running: Service, edited: dict[str, Any], message: str) -> None:
+    create(running, on_plates())
+    asked(running)
+    with pytest.raises(Invalid, match=message):
+        edit(running, edited)
+    assert running.do(manage.get("s")).view.space_version is None
+
+
 def test_the_offsets_of_plates_are_not_taken_for_effects_of_parameters(running: Service) -> None:
     """Two speeds at the same heat differ by 0.9, and the offsets of plates have a standard deviation of 1."""
     create(running, on_plates(plates={"size": 6, "shared": ["heat"]}))

@@ -272,6 +272,7 @@ class Model:
         stored = edited(self.definition.model_dump(mode="json"), event.payload)
         self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
+        self.within = UNRESTRICTED  # its values may be outside
 
     def _apply_to_engine(self, event: EventRow) -> None:
         """Apply an event to the engine."""

@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import (
     AdaBKBError,
     Busy,
@@ -38,6 +39,7 @@ from adabkb_service.study.batch import Batch, Waiting, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
+from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, PointDemand, Request
 from adabkb_service.study.request_metrics import count_request
 
@@ -395,17 +397,17 @@ class Owner:
         )
         if has_results and not demand.count:
             count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
-            demand = self._continued(replace(self._last_demand, count=count), batch.draft.study)
+            demand = self._continued(replace(self._last_demand, count=count), batch.draft)
         if batch.parked or has_results:
             link.advance(demand.count, demand.within)
 
-    def _continued(self, demand: PointDemand, study: StudyRow) -> PointDemand:
+    def _continued(self, demand: PointDemand, draft: Draft) -> PointDemand:
         """The same demand as of now: in a study with plates, the points are for the open plate, or begin one."""
-        plate = plates.open_plate(study)
-        room = plates.room_on(study, plate)
-        if room is None:
+        study, fixed = draft.study, demand.within.fixed
+        if definition_of(study.definition).plates is None:
             return demand
-        within = plates.restriction(study, demand.within.fixed, plate)
+        plate = plates.fitting_plate(study, draft.space, fixed or {})
+        room, within = plates.room_on(study, plate) or 0, plates.restriction(study, fixed, plate)
         return PointDemand(min(demand.count, room), within)
 
     def _pass_on(self, pending: PendingQuestion) -> None:
