@@ -107,21 +107,21 @@ def recommendation(state: State, instance: Any) -> float:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """The median yields per problem."""
+    """The median yields per problem, and the mean difference with its standard error."""
     found = runs.comparable(path, PROBLEMS, METHODS)
-    for field, title in (("recommended", "Yield of the recommended point"), ("best", "Best yield among the wells")):
-        for count in COUNTS:
-            rows = []
-            for problem in found.problems:
-                yields = [
-                    np.array([run[field][:count][-1] for run in found.of(problem, method)]) for method in found.methods
-                ]
-                cells = [f"{np.median(each):.1f} ({np.quantile(each, 0.1):.1f})" for each in yields]
-                better, worse = int((yields[0] > yields[1]).sum()), int((yields[0] < yields[1]).sum())
-                rows.append([problem, *cells, f"{better}, {worse}"])
-            header = ["problem", *found.methods, "seeds better, worse than ignored"]
-            words = f"{title} after {count} plates, median (10% quantile) of {len(found.seeds)} seeds"
-            yield runs.Table(words, header, rows)
+    for count in COUNTS:
+        rows = []
+        for problem in found.problems:
+            each = [
+                np.array([run["recommended"][:count][-1] for run in found.of(problem, name)]) for name in found.methods
+            ]
+            cells = [f"{np.median(of):.1f} ({np.quantile(of, 0.1):.1f})" for of in each]
+            better, worse = int((each[0] > each[1]).sum()), int((each[0] < each[1]).sum())
+            means = f"{each[0].mean() - each[1].mean():+.1f} ({(each[0] - each[1]).std() / len(each[0]) ** 0.5:.1f})"
+            rows.append([problem, *cells, means, f"{better}, {worse}"])
+        header = ["problem", *found.methods, "learned less ignored", "seeds better, worse"]
+        title = f"Yield of the recommended point after {count} plates, median (10% quantile)"
+        yield runs.Table(f"{title} of {len(found.seeds)} seeds", header, rows)
 
 
 def benchmark() -> runs.Benchmark:
