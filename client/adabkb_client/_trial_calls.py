@@ -48,12 +48,12 @@ class TrialCalls:
         """Lease up to ``count`` trials.
 
         Args:
-            count: the maximum number of trials to lease. With None, the number is that of the plate.
+            count: the maximum number of trials to lease; None for all of a plate.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix; the server chooses the others.
             context: the current values of all context parameters, if the study has any.
-            plate: "open" for the plate with room, "new" for a new one; only in studies with plates.
+            plate: "open" for the rest of the last plate or, if that is full, the next one; "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
@@ -77,39 +77,6 @@ class TrialCalls:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
         return list(answer.trials)
-
-    def suggest_plate(
-        self,
-        count: int | None = None,
-        *,
-        new: bool = False,
-        worker: str | None = None,
-        lease_seconds: float | None = None,
-        fixed: Parameters | None = None,
-        context: Parameters | None = None,
-        wait: float = 0.0,
-    ) -> Steps[list[Trial]]:
-        """Lease the trials of a plate, in a study with ``plates``: the rest of the last plate or, if that is full, the
-        next one. Trials of an earlier plate that were released, or whose lease expired, come first, and alone.
-
-        Args:
-            count: the maximum number of trials; by default all of the plate, up to 100.
-            new: begin a new plate, although the last one has room.
-            worker: as in ``suggest``, like the other arguments.
-
-        Raises:
-            Invalid: the study has no plates, or as in ``suggest``.
-            StudyComplete, NoTrialAvailable: as in ``suggest``.
-        """
-        return self.suggest(
-            count,
-            worker=worker,
-            lease_seconds=lease_seconds,
-            fixed=fixed,
-            context=context,
-            plate="new" if new else "open",
-            wait=wait,
-        )
 
     def observe(
         self,

@@ -24,13 +24,13 @@ def test_plates_are_asked_for_and_told_trial_by_trial(client: Client) -> None:
     study = client.create_study("coupling", SPACE, direction="maximize", budget=12, plates=PLATES, seed=1)
     assert study.info().plates == PLATES
     for plate in (1, 2):
-        trials = study.suggest_plate()
+        trials = study.suggest(plate="open")
         assert [trial.plate for trial in trials] == [plate] * 6
         assert len({trial.parameters["temperature"] for trial in trials}) == 1
         for trial in trials:
             study.observe(trial, trial.parameters["equivalents"])
     with pytest.raises(StudyComplete):
-        study.suggest_plate()
+        study.suggest(plate="open")
     (header, first, *_) = csv.reader(StringIO(study.export("csv")))
     assert (header[:3], first[:3]) == (["trial", "state", "plate"], ["1", "completed", "1"])
     assert study.to_frame()["plate"].tolist() == [1] * 6 + [2] * 6
@@ -47,14 +47,14 @@ def test_a_run_fills_plates(client: Client) -> None:
 def test_a_new_plate_begins_though_the_last_one_has_room(client: Client) -> None:
     study = client.create_study("days", SPACE, direction="maximize", plates=PLATES)
     assert study.suggest().plate == 1
-    assert len(study.suggest_plate()) == 5
-    assert [trial.plate for trial in study.suggest_plate(2)] == [2, 2]
-    assert [trial.plate for trial in study.suggest_plate(1, new=True, fixed={"ligand": "C"})] == [3]
+    assert len(study.suggest(plate="open")) == 5
+    assert [trial.plate for trial in study.suggest(2, plate="open")] == [2, 2]
+    assert [trial.plate for trial in study.suggest(1, plate="new", fixed={"ligand": "C"})] == [3]
 
     async def ask() -> list[Any]:
         async with AsyncClient(client.url) as other:
             same = await other.study("days")
-            return await same.suggest_plate(new=True)
+            return await same.suggest(plate="new")
 
     assert {trial.plate for trial in asyncio.run(ask())} == {4}
 
@@ -62,7 +62,7 @@ def test_a_new_plate_begins_though_the_last_one_has_room(client: Client) -> None
 def test_a_study_without_plates_issues_none(client: Client) -> None:
     study = client.create_study("plain", SPACE, direction="maximize")
     with pytest.raises(Invalid, match="this one has none"):
-        study.suggest_plate()
+        study.suggest(plate="open")
     assert study.info().counts.trials == 0
     with pytest.raises(TypeError, match="plates must be a dict such as"):
         client.create_study("wrong", SPACE, direction="maximize", plates=24)  # type: ignore[arg-type]
