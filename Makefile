@@ -88,6 +88,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.objectives
 	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.mixtures
+	@$(BIN)/python -m benchmarks.outcomes.plates
 	@$(BIN)/python -m benchmarks.outcomes.failures
 	@$(BIN)/python -m benchmarks.outcomes.outliers
 	@$(BIN)/python -m benchmarks.outcomes.replicates

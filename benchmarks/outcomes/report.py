@@ -20,6 +20,7 @@ from benchmarks.outcomes import (
     mixtures,
     objectives,
     periodic,
+    plates,
     priors,
     reports,
     runs,
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
     "costs": costs.benchmark,
     "periodic": periodic.benchmark,
     "mixtures": mixtures.benchmark,
+    "plates": plates.benchmark,
 }
 
 

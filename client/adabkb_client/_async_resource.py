@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.async_transport import AsyncTransport
@@ -147,6 +147,7 @@ class AsyncStudyResource:
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: None = None,
         wait: float = 0.0,
     ) -> Trial: ...
     @overload
@@ -154,6 +155,19 @@ class AsyncStudyResource:
         self,
         count: int,
         *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    @overload
+    async def suggest(
+        self,
+        count: None = None,
+        *,
+        plate: Literal["open", "new"],
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
@@ -168,12 +182,19 @@ class AsyncStudyResource:
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
-        """Lease a trial or, with ``count``, a list of up to ``count`` trials: see ``Study.suggest``."""
-        number = 1 if count is None else count
+        """Lease a trial or, with ``count`` or ``plate``, a list of trials: see ``Study.suggest``."""
+        is_single = count is None and plate is None
         steps = self._calls.suggest(
-            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+            1 if is_single else count,
+            worker=worker,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+            plate=plate,
+            wait=wait,
         )
         trials = await self._transport.perform(steps)
-        return trials[0] if count is None else trials
+        return trials[0] if is_single else trials

@@ -91,7 +91,8 @@ class Trial(Record):
     ``attributes`` are set by users. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (the best
     point), "explore" or "restart" (elsewhere), "repeat" (a doubted result) or "sample" (a baseline). ``expected`` is
     the model's prediction when it chose the point. Both are None if the model did not choose the point. ``curve``
-    summarizes the intermediate values; ``estimate`` is the expected final value of a stopped trial.
+    summarizes the intermediate values; ``estimate`` is the expected final value of a stopped trial. ``plate`` is the
+    number of its plate, in studies with plates.
     """
 
     study_id: str
@@ -115,6 +116,7 @@ class Trial(Record):
     curve: CurveSummary | None = None
     estimate: ExpectedValue | None = None
     metrics: Metrics | None = None
+    plate: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,6 +237,7 @@ class StudyInfo(StudySummary):
     per_cost: bool = False
     robust: bool = False
     cost_spent: float | None = None
+    plates: dict[str, Any] | None = None
 
     @property
     def trial_budget(self) -> int | None:

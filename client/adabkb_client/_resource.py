@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.transport import Transport
@@ -144,6 +144,7 @@ class StudyResource:
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: None = None,
         wait: float = 0.0,
     ) -> Trial: ...
     @overload
@@ -151,6 +152,19 @@ class StudyResource:
         self,
         count: int,
         *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    @overload
+    def suggest(
+        self,
+        count: None = None,
+        *,
+        plate: Literal["open", "new"],
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
@@ -165,27 +179,40 @@ class StudyResource:
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
-        """Lease a trial or, with ``count``, a list of up to ``count`` trials.
+        """Lease a trial or, with ``count`` or ``plate``, a list of trials.
+
+        In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
+        whose lease expired, come first, and alone.
 
         Args:
-            count: the maximum number of trials; None for a single trial instead of a list.
+            count: the maximum number of trials. With None, it is a single trial instead of a list or, with ``plate``,
+                all trials of the plate, up to 100.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
             context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
+            plate: in a study with plates, "open" for the rest of the last plate or, if that is full, for the next one;
+                "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
-            Invalid: a value is outside its parameter's range, the context does not fit the study, or the algorithm
-                cannot fix parameters.
+            Invalid: a value is outside its parameter's range, the context does not fit the study, the algorithm
+                cannot fix parameters, or the study has no plates.
             StudyComplete: the study will issue no more trials.
             NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """
-        number = 1 if count is None else count
+        is_single = count is None and plate is None
         steps = self._calls.suggest(
-            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+            1 if is_single else count,
+            worker=worker,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+            plate=plate,
+            wait=wait,
         )
         trials = self._transport.perform(steps)
-        return trials[0] if count is None else trials
+        return trials[0] if is_single else trials

@@ -192,6 +192,9 @@ class StudySettings(StudyChanges, total=False):
     """Suggest points by expected gain per cost."""
     robust: bool
     """Results that the others contradict get less weight, and their points are suggested again."""
+    plates: Mapping[str, Any] | None
+    """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
+    same plate share an offset, whose size the model learns."""
     algorithm: Mapping[str, Any]
     """Another algorithm than ``auto``, with its constants, such as ``{"profile": "paper"}``: docs/systems.md."""
 
@@ -200,6 +203,7 @@ EXAMPLES = {
     "baseline": '{"temperature": 80, "solvent": "water"}',
     "early_stopping": '{"rule": "asha", "max_steps": 27}',
     "quantities": '{"value": {"label": "Yield", "unit": "%"}}',
+    "plates": '{"size": 24, "shared": ["temperature"]}',
     "prior": '{"lr": {"around": 0.001, "factor": 10}}',
     "stop": '{"no_gain_for": 20}',
     "tags": '{"team": "vision"}',

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from operator import index
-from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
 from adabkb_client._decoding import decode
@@ -36,17 +36,21 @@ class TrialCalls:
 
     def ask(
         self,
-        count: int,
+        count: int | None,
         *,
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
     ) -> Steps[Suggestions]:
         """Ask for up to ``count`` trials: see ``suggest``. The answer says why there is none. ``worker`` is None if
         no worker takes them."""
-        body: dict[str, Any] = {"count": count, "worker": worker}
+        body: dict[str, Any] = {} if count is None else {"count": count}
+        body["worker"] = worker
+        if plate is not None:
+            body["plate"] = plate
         if lease_seconds is not None:
             body["lease_seconds"] = lease_seconds
         if fixed:
@@ -57,22 +61,24 @@ class TrialCalls:
 
     def suggest(
         self,
-        count: int,
+        count: int | None,
         *,
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
         context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
     ) -> Steps[list[Trial]]:
         """Lease up to ``count`` trials.
 
         Args:
-            count: the maximum number of trials to lease.
+            count: the maximum number of trials to lease; None for all of a plate.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix; the server chooses the others.
             context: the current values of all context parameters, if the study has any.
+            plate: "open" for the rest of the last plate or, if that is full, the next one; "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
@@ -82,7 +88,13 @@ class TrialCalls:
             NoTrialAvailable: there is no trial now, or there was none during ``wait``.
         """
         answer = yield from self.ask(
-            count, worker=worker or this_worker(), lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+            count,
+            worker=worker or this_worker(),
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+            plate=plate,
+            wait=wait,
         )
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable

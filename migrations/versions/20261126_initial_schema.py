@@ -58,6 +58,7 @@ def upgrade() -> None:
         sa.Column("steps_saved", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("log_bytes", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("cost_spent", sa.Double(), server_default="0", nullable=False),
+        sa.Column("plate", sa.JSON(none_as_null=True)),
         sa.ForeignKeyConstraint(["id"], ["containers.id"], name=op.f("fk_studies_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_studies")),
     )
@@ -88,6 +89,7 @@ def upgrade() -> None:
         sa.Column("curve", sa.JSON(none_as_null=True)),
         sa.Column("estimate", sa.JSON(none_as_null=True)),
         sa.Column("metrics", sa.JSON(none_as_null=True)),
+        sa.Column("plate", sa.Integer()),
         sa.ForeignKeyConstraint(["study_id"], ["containers.id"], name=op.f("fk_trials_study_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_trials")),
     )

@@ -65,6 +65,19 @@ def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
     assert "--fixed z: is not a parameter of this study" in refusal
 
 
+def test_a_plate_is_asked_for(create: Callable[..., Study]) -> None:
+    plates = {"size": 3, "shared": ["x"]}
+    study = create(parameters={"x": Float(0, 1), "y": Float(0, 1)}, plates=plates, budget=9)
+    first = adabkb("trial", "suggest", study.id, "--plate", "open").splitlines()
+    assert [line.split(":")[0] for line in first] == [f"trial {number} (plate 1)" for number in (1, 2, 3)]
+    assert len({line.split()[4] for line in first}) == 1
+    assert adabkb("trial", "suggest", study.id).startswith("trial 4 (plate 2): x=")
+    assert adabkb("trial", "suggest", study.id, "--plate", "new", "--count", "1").startswith("trial 5 (plate 3): x=")
+    assert "plates: of 3 trials with the same x" in adabkb("study", "show", study.id)
+    plain = create(parameters={"x": Float(0, 1)})
+    assert "this one has none" in adabkb("trial", "suggest", plain.id, "--plate", "open", code=1)
+
+
 def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(create: Callable[..., Study]) -> None:
     study = create(
         parameters={"x": Float(0, 1), "y": Float(0, 1), "humidity": Float(0, 1, context=True)},

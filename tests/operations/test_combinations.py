@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -63,6 +63,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "edited": {},
     "older": {"transfer_from": ["old"]},
     "catalogue": {},
+    "plates": {"plates": {"size": 2, "shared": ["glue"]}},
 }
 """Fields of a definition, by what they are about."""
 EXCLUDED: set[frozenset[str]] = {
@@ -75,6 +76,7 @@ EXCLUDED: set[frozenset[str]] = {
         "partial": ("patience", "median"),
         "cost": ("patience", "median"),
         "per cost": ("patience", "median"),
+        "plates": ("median",),
     }.items()
     for pair in ((one, other) for other in others)
 }
@@ -149,8 +151,12 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         if "context" in features:
             context = {"humidity": round(float(rng.random()), 3)}
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
-        trials = suggest(running, "s", Ask(1 + step % 2, fixed=fixed, context=context)).view.trials
+        # The trials of an answer are on one plate, so an odd plate of two leaves room for one.
+        plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
+        trials = suggest(running, "s", Ask(1 + step % 2, fixed=fixed, context=context, plate=plate)).view.trials
         assert len(trials) == 1 + step % 2
+        assert len({(trial.plate, trial.parameters["glue"] if trial.plate else None) for trial in trials}) == 1
+        assert (trials[0].plate is not None) == ("plates" in features)
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)

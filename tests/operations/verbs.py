@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from adabkb_service.api.problems import describe
 from adabkb_service.contract.answers import (
@@ -49,11 +49,13 @@ def Ask(
     lease_seconds: float | None = None,
     fixed: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
+    *,
+    plate: Literal["open", "new"] | None = None,
 ) -> SuggestBody:
     """A request for trials."""
     given, known = (None if each is None else dict(each) for each in (fixed, context))
     return SuggestBody.model_construct(
-        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known
+        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate
     )
 
 

@@ -13,6 +13,8 @@ Row = dict[str, Any]
 
 FIRST = ("trial", "state")
 """Columns before the parameters."""
+PLATE = ("plate",)
+"""Column after these, in a study with plates."""
 RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
@@ -42,7 +44,8 @@ KINDS = {
 def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
     """Return the frame of a study: see ``Study.to_frame``."""
     told = list(rows(trials, observations))
-    found: pd.DataFrame = pandas("to_frame()").DataFrame(told, columns=columns(study)).astype(KINDS)
+    kinds = {**KINDS, **(dict.fromkeys(PLATE, "Int64") if study.plates else {})}
+    found: pd.DataFrame = pandas("to_frame()").DataFrame(told, columns=columns(study)).astype(kinds)
     return found
 
 
@@ -50,7 +53,8 @@ def columns(study: StudyInfo) -> list[str]:
     """Return the columns of a study's table in order."""
     metrics = [*(each["metric"] for each in study.objectives), *study.metrics]
     measured = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in metrics]
-    return [*FIRST, *(f"parameters.{each['name']}" for each in study.parameters), *RESULT, *measured, *LAST]
+    plate = PLATE if study.plates else ()
+    return [*FIRST, *plate, *(f"parameters.{each['name']}" for each in study.parameters), *RESULT, *measured, *LAST]
 
 
 def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterator[Row]:
@@ -77,7 +81,7 @@ def _of_trial(trial: Trial, result: Observation | None) -> Row:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
         if trial.started_at is not None and trial.finished_at is not None:
             row["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
-    return {"trial": trial.number, **row}
+    return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **row}
 
 
 def _of_result(result: Observation) -> Row:

@@ -57,6 +57,7 @@ class InfoAnswer(StatusAnswer):
     parameters: list[dict[str, Any]]
     constraints: NotRequired[list[str]]
     mixtures: NotRequired[list[dict[str, Any]]]
+    plates: NotRequired[dict[str, Any]]
     metrics: NotRequired[list[str]]
     quantities: NotRequired[dict[str, Any]]
     outcome_constraints: NotRequired[list[dict[str, Any]]]
@@ -85,6 +86,7 @@ class TrialAnswer(TypedDict):
     trial: int
     state: str
     parameters: dict[str, Any]
+    plate: NotRequired[int]
     value: NotRequired[float]
     metrics: NotRequired[dict[str, float]]
     reason: NotRequired[str]
@@ -237,6 +239,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         objectives=list(study.objectives),
         constraints=list(study.constraints),
         mixtures=list(study.mixtures),
+        plates=study.plates,
         metrics=list(study.metrics),
         quantities=study.quantities,
         outcome_constraints=list(study.outcome_constraints),
@@ -263,6 +266,7 @@ def trial(found: Trial) -> TrialAnswer:
         trial=found.number,
         state=found.state,
         parameters=dict(found.parameters),
+        plate=found.plate,
         value=found.value,
         metrics=found.metrics,
         reason=found.reason,

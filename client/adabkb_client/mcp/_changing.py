@@ -95,6 +95,7 @@ class Changing:
             Point | None,
             Field(description="settings in use; of equally good points, one that changes fewer is recommended"),
         ] = None,
+        plates: definition.Plates | None = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
             Field(description="seconds that a trial stays leased without a heartbeat; 3600 if absent, 30 days at most"),
@@ -122,6 +123,7 @@ class Changing:
             "early_stopping": early_stopping and early_stopping.given(),
             "prior": prior and {name: belief.given() for name, belief in prior.items()},
             "baseline": baseline,
+            "plates": plates and plates.given(),
             "lease_seconds": lease_seconds,
             "seed": seed,
             "tags": tags,
@@ -134,12 +136,24 @@ class Changing:
         self,
         caller: AnyContext,
         study: StudyId,
-        count: Annotated[int, Field(ge=1, le=100, description="trials to evaluate at the same time")] = 1,
+        count: Annotated[
+            int | None,
+            Field(
+                ge=1, le=100, description="trials to evaluate at the same time; 1 if absent or, with plate, all of it"
+            ),
+        ] = None,
         fixed: Annotated[
             Point | None, Field(description="values that some parameters must have; the others are chosen")
         ] = None,
         context: Annotated[
             Point | None, Field(description="the values that the study's context parameters have now: all of them")
+        ] = None,
+        plate: Annotated[
+            Literal["open", "new"] | None,
+            Field(
+                description="in a study with plates: open for the rest of the last plate, or the next one if it is "
+                "full; new for a new plate"
+            ),
         ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
@@ -153,7 +167,8 @@ class Changing:
         """Get the next trials to evaluate. Evaluate each at exactly its parameters; then call observe, or fail if there
         is no result. If trials is empty, what_to_do says how to go on."""
         calls = StudyCalls(study)
-        steps = calls.suggest(count, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
+        most = count if count is not None or plate is not None else 1
+        steps = calls.suggest(most, lease_seconds=lease_seconds, fixed=fixed, context=context, plate=plate, wait=wait)
         try:
             found = await self._perform(steps, caller, key)
         except NoTrialAvailable as none:

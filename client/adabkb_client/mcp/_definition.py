@@ -214,6 +214,15 @@ class OutcomeConstraint(Part):
     upper: Number | None = None
 
 
+class Plates(Part):
+    """Batches of trials that share some values, and whose results share an offset that the model learns."""
+
+    size: Annotated[int, Field(ge=2, le=10_000, description="number of trials on a plate, such as its wells")]
+    shared: Annotated[
+        list[str], Field(description="parameters whose values are equal in all trials of a plate, by name")
+    ] = []
+
+
 class Stop(Part):
     """When the study ends before its budget; give at least one rule."""
 

@@ -44,6 +44,7 @@ NO_TRIAL = {
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
     "paused": "The study is paused. resume() continues it.",
+    "plate_full": "The plate has no room for more trials. Call again for the next one.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
 """Why a study issues no trial, with the remedy, by reason."""

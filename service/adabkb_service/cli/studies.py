@@ -89,6 +89,9 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     if found["constraints"]:
         lines.append(f"constraints: {', '.join(found['constraints'])}")
     lines += map(_mixture, found.get("mixtures", []))
+    if plates := found.get("plates"):
+        equal = f" with the same {', '.join(plates['shared'])}" if plates["shared"] else ""
+        lines.append(f"plates: of {plates['size']} trials{equal}")
     show(found, "\n".join(lines), as_json=as_json)
 
 

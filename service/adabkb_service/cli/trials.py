@@ -42,11 +42,22 @@ State = Literal["active", "completed", "failed", "expired", "released", "queued"
 def suggest(
     server: Server,
     study: StudyId,
-    count: Annotated[int, typer.Option(help="number of trials")] = 1,
+    count: Annotated[
+        int | None,
+        typer.Option(help="number of trials (default: 1 or, with --plate, all of the plate)", show_default=False),
+    ] = None,
     worker: Annotated[str | None, typer.Option(help="name of the worker", show_default=False)] = None,
     lease_seconds: LeaseSeconds = None,
     fixed: FixedParameters = None,
     context: ContextValues = None,
+    plate: Annotated[
+        Literal["open", "new"] | None,
+        typer.Option(
+            help="in a study with plates: open for the rest of the last plate, or the next one if it is full; new for "
+            "a new plate",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask for trials.
@@ -56,15 +67,23 @@ def suggest(
     \b
     adabkb trial suggest svm --fixed kernel=rbf
     adabkb trial suggest gluing --context humidity=0.4
+    adabkb trial suggest coupling --plate open
     """
     given, known = (parse_point(each) if each else None for each in (fixed, context))
-    asked = StudyCalls(study).ask(count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known)
+    asked = StudyCalls(study).ask(
+        count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate
+    )
     answer = server.document(asked)
-    lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
+    lines = [_line(trial) for trial in answer["trials"]]
     if lines or as_json:
         show(answer, "\n".join(lines), as_json=as_json)
     if not lines:
         fail(no_trial(study, answer["reason"], answer["study"]["state"]))
+
+
+def _line(trial: dict[str, Any]) -> str:
+    plate = f" (plate {trial['plate']})" if "plate" in trial else ""
+    return f"trial {trial['number']}{plate}: {point(trial['parameters'])}"
 
 
 def observe(

@@ -17,6 +17,7 @@ from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
 from adabkb_service.contract.mixtures import Mixtures
 from adabkb_service.contract.objectives import Objective
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
@@ -27,8 +28,9 @@ from adabkb_service.storage.rows import Origin, StudyState, TrialState
 Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
 
-NoTrialReason = Reason | Literal["fixed_exhausted"]
-"""``fixed_exhausted``: all points with the fixed parameters of the request have been issued."""
+NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full"]
+"""``fixed_exhausted``: all points with the fixed parameters of the request have been issued; ``plate_full``: the plate
+of the trials has no room for more of them, so the next request begins a new one."""
 
 
 class Answer(BaseModel):
@@ -97,6 +99,10 @@ class Trial(Answer):
     ] = None
     expected: Annotated[Prediction | None, Field(description="the model's prediction when it chose the point")] = None
     cell: CellRef | None
+    plate: Annotated[
+        int | None,
+        Field(exclude_if=_is_absent, description="number of its plate; absent for points of the user's own"),
+    ] = None
     value: Annotated[float | None, Field(description="value of the trial's first result")]
     metrics: Annotated[Metrics | None, of_metrics("metrics of the trial's first result")] = None
     reason: Annotated[str | None, Field(description="why the trial failed or was stopped")]
@@ -263,6 +269,7 @@ class Study(StudySummary):
     baseline: Annotated[Baseline, Field(exclude_if=not_)] = {}
     transfer_from: OlderStudies = []
     quantities: Annotated[Quantities, Field(exclude_if=not_)] = {}
+    plates: Annotated[Plates | None, Field(exclude_if=not_)] = None
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

@@ -96,6 +96,7 @@ class _Learned(_Constants):
     """The checkpoint, from which ``auto`` is restored."""
 
     additive: _Additive | None = None
+    plates: Positive | None = None
     components: list[Positive] = []
 
     count: Count
@@ -186,6 +187,7 @@ class _Suggested(BaseModel):
     capped: bool
     fixed: dict[str, Any] | None
     cell: _Cell | None
+    plate: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
 class SoundEventLine(history.Event):

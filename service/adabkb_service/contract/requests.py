@@ -44,6 +44,9 @@ from adabkb_service.contract.stop import Stop
 MOST_ITEMS = 1000
 """The maximum number of results in a batch, and of points in a prediction."""
 
+MOST_TRIALS = 100
+"""The maximum number of trials of a request."""
+
 MOST_REPEATS = 100
 """The maximum number of trials in a request to repeat a point."""
 
@@ -134,7 +137,11 @@ class PatchStudyBody(Body):
 class SuggestBody(Body):
     """A request for trials: their number, worker, lease, fixed parameters and context."""
 
-    count: Annotated[int, Field(ge=1, le=100), Whole] = 1
+    count: Annotated[
+        int,
+        Field(ge=1, le=MOST_TRIALS, description="number of trials; by default 1 or, with plate, all of the plate"),
+        Whole,
+    ] = 1
     worker: Text | None = None
     lease_seconds: LeaseSeconds | None = None
     fixed: Annotated[
@@ -144,6 +151,23 @@ class SuggestBody(Body):
         Point | None,
         Field(description="current values of all context parameters, by name"),
     ] = None
+    plate: Annotated[
+        Literal["open", "new"] | None,
+        Field(
+            description="in a study with plates: open for the rest of the last plate, or the next one if it is full; "
+            "new for a new plate"
+        ),
+    ] = None
+
+    @property
+    def is_for_plate(self) -> bool:
+        """Whether it asks for a plate, however many trials that has."""
+        return self.plate is not None and "count" not in self.model_fields_set
+
+    @property
+    def most(self) -> int:
+        """The maximum number of trials of the answer."""
+        return MOST_TRIALS if self.is_for_plate else self.count
 
 
 def _some_status(status: object) -> object:

@@ -44,6 +44,7 @@ from adabkb_service.contract.parameters import (
     Tags,
     Whole,
 )
+from adabkb_service.contract.plates import Plates, check_plates
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.contract.quantities import Quantities, check_quantities
@@ -171,6 +172,14 @@ class StudyDefinition(Body):
     ] = False
     transfer_from: OlderStudies = Field(default_factory=list)
     quantities: Annotated[Quantities, Field(exclude_if=not_)] = Field(default_factory=dict)
+    plates: Annotated[
+        Plates | None,
+        Field(
+            description="plates: batches of trials that share some values, and whose results share an offset that the "
+            "model learns",
+            exclude_if=not_,
+        ),
+    ] = None
 
     @field_validator(*ALONE)
     @classmethod
@@ -334,6 +343,15 @@ class StudyDefinition(Body):
         check_quantities(quantities, list(dict.fromkeys(metrics)), several=bool(several))
         return quantities
 
+    @field_validator("plates")
+    @classmethod
+    def _can_be_held(cls, plates: Plates | None, info: ValidationInfo) -> Plates | None:
+        parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        if plates is not None and parameters is not None and algorithm is not None:
+            mixtures, rule = info.data.get("mixtures") or (), info.data.get("early_stopping")
+            check_plates(plates, parameters, algorithm, mixtures, rule)
+        return plates
+
     @model_validator(mode="after")
     def _cost_fits(self) -> Self:
         if found := incompatibility_of_cost(vars(self)):
@@ -381,6 +399,7 @@ class StudyDefinition(Body):
             per_cost=self.per_cost,
             robust=self.robust,
             cost_budget=self.cost_budget,
+            has_plates=self.plates is not None,
         )
 
     @property

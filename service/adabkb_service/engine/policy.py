@@ -91,7 +91,13 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def observe(
-        self, state: S, point: Array, value: float, error: float = 0.0, metrics: Sequence[Measured] = ()
+        self,
+        state: S,
+        point: Array,
+        value: float,
+        error: float = 0.0,
+        metrics: Sequence[Measured] = (),
+        plate: int | None = None,
     ) -> Update[S]:
         """The state after a result.
 
@@ -101,6 +107,7 @@ class Policy(ABC, Generic[C, S]):
             value: the result; larger is better.
             error: its standard error in the user's units; 0 if unknown.
             metrics: the value of each metric of the study.
+            plate: the number of its plate, in a study with plates; None if it has none.
 
         Raises:
             FloatingPointError: the model would exceed floating point with this result, which is stored already.

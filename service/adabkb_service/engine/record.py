@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from adabkb_service.engine.metrics import Measured
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+
+NO_PLATE = -1
+"""Plate of a result that is alone on its plate, as far as known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Record:
     """(T,) standard errors of the results, in the user's units; 0 if unknown."""
     ordinals: Ints
     """(T,) ordinal of each result's point; distinct points are numbered 0, 1, ... in order of first observation."""
+    plates: Ints | None = None
+    """(T,) plate of each result, -1 for one without; None in a study without plates."""
     metrics: tuple[Record, ...] = ()
     """For each metric of the study, the record of its values in the same results."""
 
@@ -39,7 +45,18 @@ class Record:
         """Number of distinct points."""
         return int(self.ordinals.max(initial=-1)) + 1
 
-    def add(self, position: Array, value: float, error: float, metrics: Sequence[Measured] = ()) -> Record:
+    def plates_of(self, rows: Ints | Bools | slice) -> Ints | None:
+        """The plates of some results; None in a study without plates."""
+        return None if self.plates is None else self.plates[rows]
+
+    def add(
+        self,
+        position: Array,
+        value: float,
+        error: float,
+        metrics: Sequence[Measured] = (),
+        plate: int | None = None,
+    ) -> Record:
         """The record with one more result, at a position (d,)."""
         before = same(self.positions, position)
         ordinal = self.ordinals[before[0]] if len(before) else self.points
@@ -48,6 +65,7 @@ class Record:
             np.append(self.values, value),
             np.append(self.errors, error),
             np.append(self.ordinals, ordinal),
+            None if self.plates is None else np.append(self.plates, NO_PLATE if plate is None else plate),
         )
         return record.with_metrics(
             (np.append(metric.values, measured.value), np.append(metric.errors, measured.error))
@@ -56,7 +74,9 @@ class Record:
 
     def first(self, count: int) -> Record:
         """The first ``count`` results."""
-        first = Record(self.positions[:count], self.values[:count], self.errors[:count], self.ordinals[:count])
+        rows = slice(count)
+        columns = self.positions[rows], self.values[rows], self.errors[rows], self.ordinals[rows]
+        first = Record(*columns, self.plates_of(rows))
         return first.with_metrics((metric.values[:count], metric.errors[:count]) for metric in self.metrics)
 
     def with_metrics(self, columns: Iterable[tuple[Array, Array]]) -> Record:
@@ -69,7 +89,7 @@ class Record:
         has = ~np.isnan(self.values)
         if has.all():
             return self
-        found = of(self.positions[has], self.values[has], self.errors[has])
+        found = of(self.positions[has], self.values[has], self.errors[has], plates=self.plates_of(has))
         return found.with_metrics((metric.values[has], metric.errors[has]) for metric in self.metrics)
 
     def first_rows(self) -> Ints:
@@ -77,21 +97,24 @@ class Record:
         return np.unique(self.ordinals, return_index=True)[1]
 
 
-def of(positions: Array, values: Array, errors: Array, metrics: Array | None = None) -> Record:
-    """The record of results in log order: positions (T, d), values (T,), standard errors (T,), and both of the metrics,
-    (T, metrics, 2)."""
+def of(
+    positions: Array, values: Array, errors: Array, metrics: Array | None = None, plates: Ints | None = None
+) -> Record:
+    """The record of results in log order: positions (T, d), values (T,), standard errors (T,), both of the metrics,
+    (T, metrics, 2), and plates, (T,), in a study with plates."""
     columns = () if metrics is None else [(column[:, 0], column[:, 1]) for column in metrics.transpose(1, 0, 2)]
     if not len(values):
-        return empty(positions.shape[-1]).with_metrics(columns)
+        return empty(positions.shape[-1], has_plates=plates is not None).with_metrics(columns)
     _, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return Record(positions, values, errors, rank[inverse.ravel()]).with_metrics(columns)
+    return Record(positions, values, errors, rank[inverse.ravel()], plates).with_metrics(columns)
 
 
-def empty(dimension: int) -> Record:
-    """The record without results, in ``dimension`` dimensions."""
-    return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
+def empty(dimension: int, *, has_plates: bool = False) -> Record:
+    """The record without results, in ``dimension`` dimensions, of a study with or without plates."""
+    none = np.zeros(0, dtype=np.int64)
+    return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), none, none if has_plates else None)
 
 
 def holds(positions: Array, position: Array) -> bool:

@@ -37,6 +37,8 @@ class Result:
     excluded: bool
     metrics: tuple[Measured, ...] = ()
     """In the order of the study's metrics; NaN while one is not known."""
+    plate: int | None = None
+    """Number of the plate of its trial; None without one."""
 
     @property
     def has_value(self) -> bool:
@@ -73,6 +75,8 @@ class Dataset:
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
     """Trial number -> point that was issued, for every trial evaluated at another point."""
+    plates: dict[int, int] | None = None
+    """Trial number -> number of its plate; None in a study without plates."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> parameters that it was encoded from, which may be more precise than the decoded ones."""
 
@@ -84,6 +88,7 @@ class Dataset:
             awaited=dict(self.awaited),
             failed=set(self.failed),
             replaced=dict(self.replaced),
+            plates=None if self.plates is None else dict(self.plates),
             known=dict(self.known),
         )
 
@@ -93,6 +98,8 @@ class Dataset:
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
             self.awaited[event.trial] = self._place(payload["parameters"])
+            if self.plates is not None and payload.get("plate") is not None:
+                self.plates[event.trial] = payload["plate"]
         elif event.brings_result or event.changes_result:
             result = self.results[_key(event)] = self.result(event)
             if event.trial is not None:
@@ -127,6 +134,7 @@ class Dataset:
             error=error,
             excluded=payload.get("excluded", False),
             metrics=tuple(_measured(metric, payload) for metric in self.metrics),
+            plate=(self.plates or {}).get(event.trial or 0),
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
@@ -170,7 +178,13 @@ class Dataset:
             np.array([result.value for result in counted]),
             np.array([result.error for result in counted]),
             np.array([result.metrics for result in counted]).reshape(len(counted), len(self.metrics), 2),
+            None if self.plates is None else self._plates(counted),
         )
+
+    def _plates(self, results: Iterable[Result]) -> NDArray[np.int64]:
+        """The plates of results, -1 for those without one."""
+        plates = [record.NO_PLATE if each.plate is None else each.plate for each in results]
+        return np.array(plates, dtype=np.int64)
 
     def distinct_points(self) -> list[Array]:
         """Positions of the distinct points of the record, in order of first observation; the index is the ordinal."""

@@ -273,7 +273,7 @@ class ModelHost:
         error = None
         try:
             if message.decide:
-                model.hold(message.fixed)
+                model.hold(message.within)
             missing = message.decide - len(model.decided)
             if missing > 0:
                 model.decide(missing, until=time.monotonic() + self._decision_seconds)
@@ -367,5 +367,5 @@ def _advanced(model: Model, error: str | None = None) -> Advanced:
         model_stats,
         error=error,
         seconds=model.fold_seconds,
-        fixed=model.fixed,
+        within=model.within,
     )

@@ -11,6 +11,7 @@ from adabkb_service.engine.slices import are_alike
 from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Postponed, Reply, Withdraw
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
+from adabkb_service.inference.restriction import UNRESTRICTED, Restriction
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.timeouts import Timeouts
 
@@ -31,16 +32,30 @@ class Prefetched:
     """Whether a finite space has no points left beyond these."""
     asked: int = 0
     """How many were requested; fewer are present if the space or the time ran out."""
-    fixed: dict[str, Any] | None = None
-    """Parameter values that all the points share."""
+    within: Restriction = UNRESTRICTED
+    """What the points have in common."""
 
-    def take(self, count: int, rests_on: int | None, fixed: dict[str, Any] | None = None) -> list[Proposal] | None:
-        """The first points if they rest on this event and fix exactly these parameters; None if there are fewer than
+    def take(
+        self,
+        count: int,
+        rests_on: int | None,
+        within: Restriction = UNRESTRICTED,
+    ) -> list[Proposal] | None:
+        """The first points if they rest on this event and have exactly this in common; None if there are fewer than
         ``count``, unless the model gives no more."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
-        if rests_on != self.rests_on or not is_enough or not are_alike(fixed, self.fixed):
+        if rests_on != self.rests_on or not is_enough or not self._serve(within):
             return None
         return self.points[:count]
+
+    def _serve(self, within: Restriction) -> bool:
+        """Whether the points are what a request with this restriction gets. After the first points of a plate were
+        issued, the others continue it. A plate without a point left is not continued."""
+        if not self.points:
+            return within.is_like(self.within)
+        first = self.points[0].fixed
+        begins = within.is_like(self.within) and are_alike(first, within.fixed)
+        return begins or are_alike(first, within.continued)
 
     def handed_out(self, count: int, rests_on: int) -> None:
         """Remove the first points, which were issued; ``rests_on`` is the event of the last one."""
@@ -77,8 +92,8 @@ class ModelLink:
     """Later events."""
     _requested_points: tuple[int, int] = (-1, 0)
     """Position and number of the points last requested."""
-    _requested_fixed: dict[str, Any] | None = None
-    """Parameter values fixed in that request."""
+    _requested_within: Restriction = UNRESTRICTED
+    """What these points have in common."""
     _waiting_since: float | None = None
     _lost: int = 0
     """Consecutive processes that ended before they could reply."""
@@ -128,23 +143,23 @@ class ModelLink:
             return False
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
-    def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
-        """Ask the model to fold all events and to decide on so many points with these fixed values, unless that was its
-        last request."""
-        has_points = self._requested_points >= (self.rests_on or -1, count) and are_alike(fixed, self._requested_fixed)
+    def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
+        """Ask the model to fold all events and to decide on so many points that have this in common, unless that was
+        its last request."""
+        has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:
             return
         events, self._unsent = self._unsent, []
-        self._requested_seq, self._requested_points, self._requested_fixed = (
+        self._requested_seq, self._requested_points, self._requested_within = (
             self.study_seq,
             (self.rests_on or -1, count),
-            fixed,
+            within,
         )
         if self._waiting_since is None:
             self._waiting_since = self.clock()
         self.inference.post(
-            Advance(self.study_id, self.incarnation, self.study_seq, events, count, fixed), self.receive
+            Advance(self.study_id, self.incarnation, self.study_seq, events, count, within), self.receive
         )
 
     def ask(self, number: int, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
@@ -193,4 +208,4 @@ class ModelLink:
             self.model_stats = reply.model_stats
         if reply.model_seq == self.study_seq:
             self.rests_on = reply.rests_on
-        self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.fixed)
+        self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.within)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adabkb_service.inference.proposals import Proposal
+from adabkb_service.inference.restriction import UNRESTRICTED, Restriction
 from adabkb_service.storage.rows import EventRow
 
 
@@ -21,8 +22,8 @@ class Advance:
     """The latest events up to it, as far as the server has them; the model reads others from the database."""
     decide: int = 0
     """Number of points to have decided on, including earlier decisions."""
-    fixed: dict[str, Any] | None = None
-    """Parameter values that these points must have."""
+    within: Restriction = UNRESTRICTED
+    """What these points have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Advanced:
     """Number of points requested."""
     cache_bytes: int = 0
     """Size of all models in the process."""
-    fixed: dict[str, Any] | None = None
-    """Parameter values that all the points share."""
+    within: Restriction = UNRESTRICTED
+    """What the points have in common."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
-from adabkb_service.engine.moves import Update
+from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
+from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
 from adabkb_service.storage.catalogues import Pieces, tables_of
 from adabkb_service.storage.rows import EventRow
 
@@ -46,8 +47,8 @@ class Model:
     """Key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
     """Each assumes the present state, and that the decisions before it are issued."""
-    fixed: dict[str, Any] | None = None
-    """Parameter values that the points decided on share."""
+    within: Restriction = UNRESTRICTED
+    """What the points decided on have in common."""
     prepared: bool = True
     """Whether the preparation for the next result is done."""
     unsaved: dict[str, str] = field(default_factory=dict)
@@ -114,11 +115,11 @@ class Model:
         for event in log:
             self._count(event)
 
-    def hold(self, fixed: dict[str, Any] | None) -> None:
-        """Fix these parameter values in all further decisions."""
-        if not are_alike(fixed, self.fixed):
+    def hold(self, within: Restriction) -> None:
+        """Let all further decisions have this in common."""
+        self.within = within
+        if self.decided and not are_alike(self.decided[0].proposal.fixed, self._first_values()):
             self.decided.clear()
-            self.fixed = fixed
 
     def decide(self, count: int, *, until: float = math.inf) -> None:
         """Decide on ``count`` more points, or fewer if a finite space or slice ends.
@@ -132,26 +133,61 @@ class Model:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
         failed, replaced = self.dataset.failed_points(), self.dataset.replaced_points()
-        if self.fixed is None:
-            suggestions = self.policy.suggestions(state, pending, failed, replaced)
-        else:
-            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, replaced)
         gap = self.policy.report(self.state).gap
-        for suggestion in islice(suggestions, count):
+        for fixed, suggestion in islice(self._suggestions(state, pending, failed, replaced), count):
             proposal = Proposal(
-                {**self.dataset.parameters_at(suggestion.point), **(self.fixed or {})},
+                {**self.dataset.parameters_at(suggestion.point), **(fixed or {})},
                 "policy",
                 suggestion.cell,
                 suggestion.capped,
                 suggestion.phase,
                 self._expected(suggestion.point),
-                self.fixed,
+                fixed,
                 self._trust(suggestion.trust),
                 gap if _is_finite(gap) else None,
             )
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:
                 return
+
+    def _suggestions(
+        self, state: Any, pending: Array, failed: Array, replaced: Array
+    ) -> Iterator[tuple[Values | None, Suggestion[Any]]]:
+        """Further suggestions after those decided on, each with the values that it was given. The first point of a
+        plate determines the values of the others."""
+        fixed = self._next_values()
+        if self.within.shared and not self.decided and are_alike(fixed, self.within.fixed):  # it begins a plate
+            for first in self._suggestions_with(fixed, state, pending, failed, replaced):
+                yield fixed, first
+                state, pending = first.state, np.concatenate([pending, first.point[None]])
+                fixed = self.within.after({**self.dataset.parameters_at(first.point), **(fixed or {})})
+                break
+            else:
+                return
+        for suggestion in self._suggestions_with(fixed, state, pending, failed, replaced):
+            yield fixed, suggestion
+
+    def _suggestions_with(
+        self, fixed: Values | None, state: Any, pending: Array, failed: Array, replaced: Array
+    ) -> Iterator[Suggestion[Any]]:
+        if fixed is None:
+            return self.policy.suggestions(state, pending, failed, replaced)
+        return self.policy.suggestions_within(state, self._slice(fixed), pending, failed, replaced)
+
+    def _first_values(self) -> Values | None:
+        """The values of the first point: those of the plate that is continued, unless it has no point left."""
+        within = self.within
+        if within.plate is None:
+            return within.fixed
+        left = Slice(self.dataset.space, within.continued or {})
+        is_over = self.policy.exhausted(self.state, self.dataset.handed_out(), left, self.dataset.failed_points())
+        return within.fixed if is_over else within.continued
+
+    def _next_values(self) -> Values | None:
+        """The values of the next point after those decided on."""
+        if not self.decided:
+            return self._first_values()
+        return self.within.after(self.decided[0].proposal.parameters)
 
     def predict(self, positions: Array) -> list[Expected]:
         """Predictions at positions (k, d), from the results alone."""
@@ -198,7 +234,8 @@ class Model:
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
-        within = None if self.fixed is None else self._slice(self.fixed)
+        fixed = self._next_values()
+        within = None if fixed is None else self._slice(fixed)
         known = np.concatenate([handed_out, points]) if points else handed_out
         return self.policy.exhausted(state, known, within, failed)
 
@@ -235,6 +272,7 @@ class Model:
         stored = edited(self.definition.model_dump(mode="json"), event.payload)
         self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
+        self.within = UNRESTRICTED  # its values may be outside
 
     def _apply_to_engine(self, event: EventRow) -> None:
         """Apply an event to the engine."""
@@ -250,7 +288,8 @@ class Model:
             if not result.has_value:
                 self._rebuild(event)
                 return
-            update = self.policy.observe(self.state, result.position, result.value, result.error, result.metrics)
+            told = result.position, result.value, result.error, result.metrics, result.plate
+            update = self.policy.observe(self.state, *told)
         elif event.changes_result:
             self._rebuild(event)
             return
@@ -273,7 +312,7 @@ class Model:
 
     def _adopt(self, event: EventRow) -> None:
         """Apply the decision behind a new trial, made in advance or repeated."""
-        self.hold(event.payload["fixed"])
+        self.hold(Restriction(event.payload["fixed"]))
         if not self.decided:
             self.decide(1)
         decided, self.decided = self.decided, []

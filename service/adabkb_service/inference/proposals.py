@@ -16,6 +16,7 @@ from adabkb_service.engine.answers import Prediction
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.slices import Slice
+from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
 
@@ -155,7 +156,7 @@ def fallbacks(
     study: StudyRow,
     count: int,
     before: Sequence[Proposal],
-    fixed: dict[str, Any] | None = None,
+    within: Restriction,
 ) -> list[Proposal]:
     """Quasi-random points for the next trials, seeded by (seed, trial number), so that a retry draws the same ones.
 
@@ -167,28 +168,42 @@ def fallbacks(
         study: row of the study.
         count: number of the next trials.
         before: points of the first of these trials.
-        fixed: parameter values to keep.
+        within: what the points have in common.
     """
     definition = definition_of(study.definition)
     space = definition.space()
-    within = Slice(space, fixed or {})
-    if not within.size:  # all rows of a catalogue are withdrawn
-        return []
-    known = _known(connection, study) if math.isfinite(within.size) else set()
-    known |= {space.encode(point.parameters).tobytes() for point in before}
-    may_repeat = fixed is None or definition.noise_std is not None
+    fixed = within.after(before[0].parameters) if before else within.continued
+    known: set[bytes] | None = None
     points: list[Proposal] = []
     for number in range(study.trials + 1 + len(before), study.trials + 1 + count):
-        for attempt in range(ATTEMPTS):
-            drawn = within.drawn(study.seed, number + attempt * MOST_TRIALS)
-            if drawn.tobytes() not in known:
+        may_begin = within.plate is not None and not before and not points
+        for given in (fixed, within.fixed) if may_begin else (fixed,):
+            left = Slice(space, given or {})
+            if known is None and math.isfinite(left.size):
+                known = _known(connection, study) | {space.encode(point.parameters).tobytes() for point in before}
+            may_repeat = given is None or definition.noise_std is not None
+            drawn = _drawn(left, study.seed, number, known or set(), may_repeat=may_repeat)
+            if drawn is not None:
                 break
         else:
-            if not may_repeat:
-                return points
-        known.add(drawn.tobytes())
-        points.append(Proposal({**space.decode(drawn), **(fixed or {})}, "fallback", fixed=fixed))
+            return points
+        if known is not None:
+            known.add(drawn.tobytes())
+        points.append(Proposal({**space.decode(drawn), **(given or {})}, "fallback", fixed=given))
+        fixed = within.after((before or points)[0].parameters)
     return points
+
+
+def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat: bool) -> Array | None:
+    """A random point, (d,), of a slice for the trial with this number, not a known one if possible; None if there is
+    none."""
+    if not left.size:  # all rows of a catalogue are withdrawn
+        return None
+    for attempt in range(ATTEMPTS):
+        drawn = left.drawn(seed, number + attempt * MOST_TRIALS)
+        if drawn.tobytes() not in known:
+            return drawn
+    return drawn if may_repeat else None
 
 
 def _known(connection: Connection, study: StudyRow) -> set[bytes]:

@@ -36,6 +36,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
         definition.sign,
         metrics=metrics[1:] if several else metrics,
         objective=metrics[0] if several else None,
+        plates=None if definition.plates is None else {},
     )
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()

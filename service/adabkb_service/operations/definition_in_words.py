@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 
@@ -20,6 +21,7 @@ from adabkb_service.contract.parameters import (
     OrdinalParameter,
     Parameter,
 )
+from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.operations.wording import bounds, measured
@@ -115,6 +117,8 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         yield "Points are chosen", "by expected gain per cost"
     if study.robust:
         yield "Doubtful results", "have less weight and are measured again"
+    if study.plates:
+        yield "Plates", _plates(study.plates)
     yield "Budget", _budget(study)
     yield from _ends(study)
     if study.early_stopping:
@@ -153,7 +157,14 @@ def _budget(study: Study) -> str:
         return "without end"
     if isinstance(study.budget, CostBudget):
         return f"{figure(study.budget.cost)} of cost"
-    return f"{figure(study.budget)} trials"
+    if study.plates is None:
+        return f"{figure(study.budget)} trials"
+    return f"{figure(study.budget)} trials, on {figure(math.ceil(study.budget / study.plates.size))} plates"
+
+
+def _plates(plates: Plates) -> str:
+    shared = f" with the same {' and '.join(plates.shared)}" if plates.shared else ""
+    return f"of {figure(plates.size)} trials{shared}; the offset of each plate is learned"
 
 
 def _ends(study: Study) -> Iterator[tuple[str, str]]:

@@ -126,6 +126,7 @@ TOLD = (
         "results_since_best",
         "steps_saved",
         "cost_spent",
+        "plate",
         "log_bytes",
     ),
     *CHANGEABLE,

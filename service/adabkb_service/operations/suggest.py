@@ -7,7 +7,8 @@ study:
    that an edit of the space has excluded fail. The study's state is updated. If the request fixes parameters or has a
    context, only trials with these values count as waiting, and points that were decided without them cannot be used.
 2. The number of new points is computed: the request's count less the waiting trials, within the study's budget and
-   limits; 0 if the study is paused or complete.
+   limits; 0 if the study is paused or complete. In a study with plates, the trials of an answer are on one plate: the
+   waiting ones on the plate of the first, and the new ones on the last plate as long as it has room.
 3. If the model has already decided on that many points, they are used, unless an event that affects the model (such as
    a result, see ``EventRow.affects_model``) was committed since. Once the first of them are issued, the others remain
    usable, because the model decided on them with the first ones pending. Usually points are available, since the model
@@ -35,6 +36,7 @@ depends on the clock, and is recorded in the log.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from adabkb_service.contract.answers import NoTrialReason, Suggested
 from adabkb_service.contract.requests import SuggestBody
@@ -42,8 +44,9 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
+from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
-from adabkb_service.study import leases, lifecycle, render
+from adabkb_service.study import leases, lifecycle, plates, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
 from adabkb_service.study.point_checks import (
@@ -59,6 +62,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "budget": 1.0,
     "exhausted": 1.0,
     "fixed_exhausted": 1.0,
+    "plate_full": 1.0,
     "no_gain": 1.0,
     "gain_unlikely": 1.0,
     "pending_limit": 1.0,
@@ -71,9 +75,11 @@ CANNOT_FIX = (
     "whole study, declare it with kind fixed"
 )
 
+NO_PLATES = "is for studies with plates, and this one has none; give count instead"
+
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """Return a request to issue up to ``body.count`` trials, waiting ones before new ones.
+    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones.
 
     Its outcome may be one of these errors:
         StudyNotFound: the study does not exist.
@@ -99,16 +105,42 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. The study may be paused
     for these failures before points are counted."""
     leases.expire_overdue(draft)
-    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.count)
+    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     """Return the number and kind of points that the model must decide on."""
     study, within = draft.study, _slice(body, draft)
-    waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
-    count = max(min(body.count - waiting, lifecycle.room(study)), 0)
-    return PointDemand(count, None if within is None else dict(within.fixed))
+    fixed = None if within is None else dict(within.fixed)
+    if not _has_plates(study):
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, within))
+        count = max(min(body.most - waiting, lifecycle.room(study)), 0)
+        return PointDemand(count, Restriction(fixed))
+    trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
+    if trials and (plate is None or trials[0].plate != plate.number):
+        return PointDemand()
+    room = plates.room_on(study, plate) or 0
+    count = max(min(body.most - len(trials), lifecycle.room(study), room), 0)
+    return PointDemand(count, plates.restriction(study, fixed, plate))
+
+
+def _has_plates(study: StudyRow) -> bool:
+    return definition_of(study.definition).plates is not None
+
+
+def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
+    """Return the plate that new trials continue; None if they begin one."""
+    return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
+
+
+def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[TrialRow]:
+    """Return the waiting trials to issue; in a study with plates, those on the plate of the first one, and none if the
+    request begins a plate."""
+    if body.plate == "new":
+        return []
+    found = draft.waiting(body.most, within)
+    return plates.of_one_plate(found) if _has_plates(draft.study) else found
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
@@ -120,6 +152,8 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
             or the study's algorithm cannot fix parameters.
     """
     space, fixed = draft.space, body.fixed or {}
+    if body.plate is not None and not _has_plates(draft.study):
+        raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
     context = checked_context(space, body.context or {}, "/context")
     check_not_context(space, fixed, "/fixed")
     # Whether a parameter is active may also depend on the context.
@@ -135,19 +169,20 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
 
 
 def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
-    waiting = draft.waiting(body.count, _slice(body, draft)) if draft.study.state == "running" else []
+    waiting = _waiting(body, draft, _slice(body, draft)) if draft.study.state == "running" else []
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_handed_out(draft, trial) for trial in leased]
-    rows += [_add(draft, point, body) for point in points]
+    rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # A repetition of a request that got no trials may get some, so the answer is not stored under its key.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
 
 
-def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
+def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:
     """Return a new trial, leased to the worker of the request."""
     number = draft.study.trials + 1
+    plate = plates.number_for(draft.study, point.parameters, is_new=body.plate == "new" and is_first)
     payload = {
         "parameters": point.parameters,
         "cell": None if point.cell is None else {"key": point.cell, "depth": point.cell.count(".")},
@@ -159,6 +194,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "fixed": point.fixed,
         **({} if point.trust is None else {"trust": point.trust}),
         **({} if point.gap is None else {"gap": point.gap}),
+        **({} if plate is None else {"plate": plate}),
     }
     draft.record("suggested", payload, number)
     return leases.give(draft, number, body.lease_seconds)
@@ -168,8 +204,10 @@ def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degr
     """Return the answer, with a reason if there are fewer trials than requested."""
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
-    if len(rows) < body.count:
+    if len(rows) < body.most:
         reason = summary.reason or ("fixed_exhausted" if body.fixed or body.context else None)
+        if rows and _has_plates(study) and reason in (None, "fixed_exhausted"):
+            reason = None if body.is_for_plate else "plate_full"
     return Suggested(
         trials=[render.trial(row) for row in rows],
         reason=reason,

@@ -21,6 +21,8 @@ from adabkb_service.study import render
 
 FIRST = ("trial", "state")
 """Columns before the parameters."""
+PLATE = ("plate",)
+"""Column after these, in a study with plates."""
 RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
@@ -59,10 +61,11 @@ def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
 
 def columns(study: StudyRow) -> list[str]:
     """Return the names of the columns of a study's table."""
-    parameters = [f"parameters.{parameter.name}" for parameter in definition_of(study.definition).space().parameters]
+    definition = definition_of(study.definition)
+    parameters = [f"parameters.{parameter.name}" for parameter in definition.space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
     metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
-    return [*FIRST, *parameters, *RESULT, *metrics, *LAST]
+    return [*FIRST, *(PLATE if definition.plates else ()), *parameters, *RESULT, *metrics, *LAST]
 
 
 def escaped(cell: Any) -> Any:
@@ -113,7 +116,7 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
         }
         if trial.started_at is not None and trial.finished_at is not None:
             known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
-    return {"trial": trial.number, **known}
+    return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **known}
 
 
 def _of_result(result: ObservationRow, definition: StoredDefinition, space: Space) -> Row:

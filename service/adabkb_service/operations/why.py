@@ -75,7 +75,13 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
         gain=gain,
         trust=event.payload.get("trust"),
         in_words=in_words(
-            event, definition.sign, told, distance, space.context, Names.of(definition_of(study.definition))
+            event,
+            definition.sign,
+            told,
+            distance,
+            space.context,
+            Names.of(definition_of(study.definition)),
+            definition.plates.shared if definition.plates else (),
         ),
     )
 

@@ -38,6 +38,7 @@ def in_words(
     distance: float | None,
     context: Collection[str] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
+    shared: Collection[str] = (),
 ) -> str:
     """Yield sentences about why the point of a suggestion was chosen.
 
@@ -48,8 +49,9 @@ def in_words(
         distance: distance from the nearest earlier point, as a share of a parameter's range; None for the first point.
         context: names of the context parameters.
         names: the labels and units of the study.
+        shared: names of the parameters whose values are equal on a plate.
     """
-    return " ".join(_sentences(event.payload, sign, best, distance, context, names))
+    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -73,6 +75,7 @@ def _sentences(
     distance: float | None,
     context: Collection[str],
     names: Names,
+    shared: Collection[str],
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
@@ -80,7 +83,9 @@ def _sentences(
     held, expected = payload["fixed"] or {}, payload["expected"]
     if known := {name: value for name, value in held.items() if name in context}:
         yield f"The context was {_listed(known, names)}."
-    if fixed := {name: value for name, value in held.items() if name not in context}:
+    if equal := {name: value for name, value in held.items() if name in shared and name not in context}:
+        yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
+    if fixed := {name: value for name, value in held.items() if name not in context and name not in equal}:
         yield f"The request fixed {_listed(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE

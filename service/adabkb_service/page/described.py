@@ -14,6 +14,7 @@ from adabkb_service.contract.parameters import (
     FloatParameter,
     IntParameter,
 )
+from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.contract.stop import Stop
@@ -34,6 +35,7 @@ MODELS: dict[str, type[Body]] = {
         Objective,
         OutcomeConstraint,
         PatienceRule,
+        Plates,
         Quantity,
         Stop,
         StudyDefinition,

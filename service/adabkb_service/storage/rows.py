@@ -87,6 +87,7 @@ class StudyRow:
     steps_saved: int
     log_bytes: int
     cost_spent: float
+    plate: dict[str, Any] | None
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -115,6 +116,7 @@ class StudyRow:
             steps_saved=0,
             log_bytes=0,
             cost_spent=0.0,
+            plate=None,
             **no_trials,
             **limits,
         )
@@ -171,6 +173,7 @@ class TrialRow:
     curve: Curve | None
     estimate: Estimate | None
     metrics: dict[str, float] | None
+    plate: int | None
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -186,6 +189,7 @@ class TrialRow:
             "started_at": None,
             "phase": None,
             "expected": None,
+            "plate": None,
         }
         return cls(
             study_id=study_id,

@@ -124,6 +124,7 @@ studies = Table(
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
+    Column("plate", JSON(none_as_null=True)),  # the last plate: number, trials, and shared values while it is open
     Index(None, "created_at", "id"),
 )
 
@@ -153,6 +154,7 @@ trials = Table(
     Column("curve", JSON(none_as_null=True)),  # summary of the current attempt's reports
     Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: its expected final value
     Column("metrics", JSON(none_as_null=True)),  # of the first result
+    Column("plate", Integer),  # number of its plate, in a study with plates
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),

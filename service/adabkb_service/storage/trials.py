@@ -14,7 +14,7 @@ from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import trials
 
-UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "created_at"}
+UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "plate", "created_at"}
 CLAIMABLE: tuple[TrialState, ...] = ("expired", "released", "queued")
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from adabkb_service.engine.slices import are_alike
 from adabkb_service.errors import AdaBKBError, StudyNotFound
 from adabkb_service.inference.link import ModelLink, Prefetched
 from adabkb_service.inference.proposals import Proposal, fallbacks
+from adabkb_service.inference.restriction import UNRESTRICTED
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.storage.usage import Usage
@@ -67,8 +67,8 @@ class Batch:
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
         self.point_demand = PointDemand()
-        """Total demand of the parked requests that fix the same values as the first one: one decision of the model
-        serves them all."""
+        """Total demand of the parked requests whose points have the same in common as those of the first one: one
+        decision of the model serves them all."""
         self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
@@ -160,34 +160,34 @@ class Batch:
 
     def _points(self, demand: PointDemand, waiting: Waiting) -> list[Proposal] | None:
         """Points to issue, or None if the request must wait for the model."""
-        count, fixed = demand.count, demand.fixed
+        count, within = demand.count, demand.within
         if count == 0:
             return []
         draft, link = self.draft, self._link
         rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
-        points = self.prefetched.take(count, rests_on, fixed)
+        points = self.prefetched.take(count, rests_on, within)
         if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(waiting, link):
             return None
         found = points or []
         if points is not None and (self.prefetched.is_all or len(found) == count):
             return found
-        return found + fallbacks(draft.connection, draft.study, count, found, fixed)
+        return found + fallbacks(draft.connection, draft.study, count, found, within)
 
     def _park(self, waiting: Waiting, demand: PointDemand) -> None:
-        """Park a request until the model replies. A request that fixes other values than the first parked one is served
-        after that one."""
+        """Park a request until the model replies. A request whose points have something else in common than
+        those of the first parked one is served after that one."""
         self.parked.append(waiting)
         before = self.point_demand
         if before.count == 0:
             self.point_demand = demand
-        elif are_alike(demand.fixed, before.fixed):
+        elif demand.within.is_like(before.within):
             self.point_demand = replace(before, count=before.count + demand.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
         """Perform a request and store its answer."""
         draft, changes = self.draft, self.draft.changes
         from_model = sum(point.origin == "policy" for point in points)
-        is_whole = self.prefetched.fixed is None
+        is_whole = self.prefetched.within.is_like(UNRESTRICTED)
         if from_model and is_whole and self.prefetched.is_all and from_model == len(self.prefetched.points):
             draft.set_model_stats({**(draft.study.model or {}), "exhausted": True})
         count, size = len(draft.log), draft.study.log_bytes

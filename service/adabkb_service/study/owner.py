@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import (
     AdaBKBError,
     Busy,
@@ -33,11 +34,12 @@ from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study import lifecycle
+from adabkb_service.study import lifecycle, plates
 from adabkb_service.study.batch import Batch, Waiting, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
+from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, PointDemand, Request
 from adabkb_service.study.request_metrics import count_request
 
@@ -395,9 +397,18 @@ class Owner:
         )
         if has_results and not demand.count:
             count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
-            demand = replace(self._last_demand, count=count)
+            demand = self._continued(replace(self._last_demand, count=count), batch.draft)
         if batch.parked or has_results:
-            link.advance(demand.count, demand.fixed)
+            link.advance(demand.count, demand.within)
+
+    def _continued(self, demand: PointDemand, draft: Draft) -> PointDemand:
+        """The same demand as of now: in a study with plates, the points are for the open plate, or begin one."""
+        study, fixed = draft.study, demand.within.fixed
+        if definition_of(study.definition).plates is None:
+            return demand
+        plate = plates.fitting_plate(study, draft.space, fixed or {})
+        room, within = plates.room_on(study, plate) or 0, plates.restriction(study, fixed, plate)
+        return PointDemand(min(demand.count, room), within)
 
     def _pass_on(self, pending: PendingQuestion) -> None:
         try:

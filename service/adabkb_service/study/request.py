@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.errors import IdempotencyKeyReused
 from adabkb_service.inference.proposals import Proposal
+from adabkb_service.inference.restriction import UNRESTRICTED, Restriction
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.rows import JsonText, KeyRow
 from adabkb_service.storage.usage import Usage
@@ -73,8 +74,8 @@ class PointDemand:
     """New points that the model must decide on."""
 
     count: int = 0
-    fixed: dict[str, Any] | None = None
-    """Fixed values, in stored form."""
+    within: Restriction = UNRESTRICTED
+    """What they have in common."""
 
 
 def no_demand(_: Draft) -> PointDemand:

@@ -138,7 +138,19 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
         worker=payload["worker"],
         attempt=1,
         started_at=event.created_at,
-    )
+        plate=payload.get("plate"),
+    ) | _on_plate(rows.study, payload)
+
+
+def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
+    """The last plate after a suggestion, in a study with plates."""
+    number, plates = payload.get("plate"), definition_of(study.definition).plates
+    if number is None or plates is None:
+        return {}
+    before = study.plate
+    trials = before["trials"] + 1 if before is not None and before["number"] == number else 1
+    shared = {name: payload["parameters"][name] for name in plates.shared}
+    return {"plate": {"number": number, "trials": trials, "shared": shared}}
 
 
 def _queued(rows: Rows, event: EventRow) -> Columns:
@@ -250,7 +262,8 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
-    return {**_recounted(rows), "model": {**FIRST_FIGURES, "rests_on": event.seq}}
+    closed = None if rows.study.plate is None else {**rows.study.plate, "shared": None}  # its values may be outside
+    return {**_recounted(rows), "model": {**FIRST_FIGURES, "rests_on": event.seq}, "plate": closed}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {

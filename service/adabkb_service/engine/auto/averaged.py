@@ -268,7 +268,8 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
             return None
         noise = noise_ratios(problem, member.hyperparameters, member.warp, record, last)
         try:
-            found.append(replace(member, posterior=member.posterior.condition(position, output, noise)))
+            posterior = member.posterior.condition(position, output, noise, record.plates_of(last))
+            found.append(replace(member, posterior=posterior))
         except FloatingPointError:
             return None
     return Averaged(tuple(found), min(known.worst, float(value[0])), max(known.best, float(value[0])))
@@ -277,9 +278,10 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
 def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters) -> list[_Fit]:
     """Learn the parameters under each warp. Each search starts where that of the previous warp ended."""
     domain, values, found = problem.domain, record.values[given], []
-    prior = replace(likelihood.prior_of(domain), noise_ratio=math.exp(NOISE_PRIOR[0]))
-    ratios = (math.exp(likelihood.NOISE_PRIOR[0]), *likelihood.NOISY_STARTS)
-    starts = [replace(prior, noise_ratio=ratio).parameters() for ratio in ratios]
+    prior = likelihood.prior_of(domain, has_plates=problem.config.has_plates)
+    prior = replace(prior, noise_ratio=math.exp(NOISE_PRIOR[0]))
+    exact = replace(prior, noise_ratio=math.exp(likelihood.NOISE_PRIOR[0]))
+    starts = [each.parameters() for each in (exact, *likelihood.further_starts(exact))]
     if form.additive is not None:
         prior, starts = form, [form.parameters()]
     few = record.size < likelihood.MIN_RESULTS
@@ -288,7 +290,8 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
         positions = np.ascontiguousarray(record.positions[given])
         likewise = {"log_slopes": log_slopes, "smooth": form.smooth, "noise_prior": NOISE_PRIOR}
-        evidence = Evidence.over(domain, positions, outputs, declared, **likewise)
+        plates = record.plates_of(given)
+        evidence = Evidence.over(domain, positions, outputs, declared, plates=plates, **likewise)
         if few:
             found.append(_Fit(warped, evidence, prior.parameters(), 0.0))
             continue
@@ -331,7 +334,7 @@ def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member 
     kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
     outputs = fit.warp.forward(record.values)
     try:
-        posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises)
+        posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises, record.plates)
     except FloatingPointError:
         return None
     return Member(fit.warp, posterior, hyperparameters, len(evidence.outputs))

@@ -109,6 +109,7 @@ def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]
         "noise": hyperparameters.noise_ratio,
         "variance": hyperparameters.variance,
         "smooth": hyperparameters.smooth,
+        **({} if hyperparameters.plates is None else {"plates": hyperparameters.plates}),
         **({"components": hyperparameters.components.tolist()} if len(hyperparameters.components) else {}),
         **({} if part is None else {"additive": {"shares": part.shares.tolist(), "lengthscale": part.lengthscale}}),
     }
@@ -118,4 +119,5 @@ def _hyperparameters(kept: Mapping[str, Any]) -> Hyperparameters:
     part = kept.get("additive")
     additive = None if part is None else Additive(np.array(part["shares"], dtype=float), part["lengthscale"])
     lengthscales, components = np.array(kept["lengthscales"], dtype=float), np.array(kept.get("components", []))
-    return Hyperparameters(lengthscales, kept["noise"], kept["variance"], additive, components, kept["smooth"])
+    plain = lengthscales, kept["noise"], kept["variance"], additive, components, kept["smooth"]
+    return Hyperparameters(*plain, kept.get("plates"))

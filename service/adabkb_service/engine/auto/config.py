@@ -51,6 +51,8 @@ class Config:
     """The maximum total cost of the results."""
     robust: bool = False
     """Whether results that the others contradict get less weight: see ``doubts``."""
+    has_plates: bool = False
+    """Whether results of the same plate share an offset, whose variance is learned."""
 
     @property
     def delta_each(self) -> float:
@@ -92,7 +94,11 @@ class Problem:
     @cached_property
     def of_metric(self) -> Problem:
         """The problem under which a metric is learned, as an objective of its own."""
-        return Problem(self.space, Config(self.config.delta_each, robust=self.config.robust), self.seed)
+        return Problem(self.space, self._config_of_metric, self.seed)
+
+    @property
+    def _config_of_metric(self) -> Config:
+        return Config(self.config.delta_each, robust=self.config.robust, has_plates=self.config.has_plates)
 
     @cached_property
     def _remembered(self) -> dict[tuple[str, bytes], Any]:

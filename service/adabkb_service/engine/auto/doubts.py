@@ -78,9 +78,10 @@ def _found(problem: Problem, record: Record) -> dict[int, float]:
     rows = to_learn_from(problem.seed, record.values)
     if not np.ptp(record.values) > 0.0:
         return {}
-    warped, prior = warp.fit(record.values, warp.POWERS), likelihood.prior_of(problem.domain)
+    warped = warp.fit(record.values, warp.POWERS)
+    prior = likelihood.prior_of(problem.domain, has_plates=problem.config.has_plates)
     evidence = _evidence(problem, record, rows, warped)
-    starts = [prior, *(replace(prior, noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS)]
+    starts = [prior, *likelihood.further_starts(prior)]
     is_confirmed = _are_confirmed(record.ordinals[rows], evidence.outputs)
     known, found = likelihood.learn(evidence, starts), dict[int, float]()
     value, needed = _value(evidence, known), math.log(EVIDENCE * len(rows))
@@ -112,7 +113,8 @@ def _found(problem: Problem, record: Record) -> dict[int, float]:
 def _evidence(problem: Problem, record: Record, rows: Ints, warped: warp.Warp) -> Evidence:
     values, known = record.values[rows], declared(problem, record)[rows]
     extra = (known * warped.slope(values)) ** 2
-    return Evidence.over(problem.domain, record.positions[rows], warped.forward(values), extra)
+    outputs, plates = warped.forward(values), record.plates_of(rows)
+    return Evidence.over(problem.domain, record.positions[rows], outputs, extra, plates=plates)
 
 
 def _are_confirmed(ordinals: Ints, outputs: Array) -> Bools:
@@ -133,6 +135,7 @@ def _left_out(evidence: Evidence, known: Hyperparameters) -> tuple[Array, Array]
     prediction, (n,) each: see ``left_out``."""
     kernel = known.kernel(evidence.categorical, evidence.components, evidence.periodic)
     noises = known.noise_ratio + evidence.extra
-    posterior = surrogate.exact(kernel, known.variance, evidence.positions, evidence.outputs, noises)
+    given = evidence.positions, evidence.outputs, noises, evidence.plates
+    posterior = surrogate.exact(kernel, known.variance, *given)
     inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
     return posterior.weights / inverse, np.sqrt(known.variance / inverse)

@@ -11,6 +11,9 @@ So the kernel acts on a Euclidean space and is positive definite. Half a period 
 If the results seem noisy (``likelihood``), the kernel is Matern 5/2: (1 + r + r^2 / 3) exp(-r) in place of
 (1 + r) exp(-r), and 5 in place of 3 in r^2. If the results support it, an additive part is added (``additive``).
 
+Results of the same plate, if a study has plates, share an offset: tau is added to their covariance. It is a part of the
+results, not of the objective, so predictions are without it (``surrogate``).
+
 The constant mean of the model is part of the kernel: k + MEAN_VARIANCE is equivalent to a mean with a normal prior of
 that variance, so the uncertainty about the mean widens the posterior.
 """
@@ -54,6 +57,8 @@ class Kernel:
     """Whether the kernel is Matern 5/2 instead of 3/2."""
     periodic: Bools | None = None
     """(d,) whether each axis is periodic; None if none is."""
+    plates: float | None = None
+    """tau, the variance of the offsets of plates; None in a study without plates."""
 
     @cached_property
     def units(self) -> Array:
@@ -78,6 +83,12 @@ class Kernel:
         left, right, K = np.ascontiguousarray(X), np.ascontiguousarray(Y.T), np.empty((len(X), len(Y)))
         _gram(byref(self.native), len(X), reals(left), len(Y), reals(right), reals(K))
         return K
+
+    def between_plates(self, some: Ints, others: Ints) -> Array:
+        """Return tau where results are of the same plate, else 0, (n, m), given the plates of rows, (n,) and (m,), -1
+        for a row without one."""
+        found: Array = (self.plates or 0.0) * ((some[:, None] == others) & (some[:, None] >= 0))
+        return found
 
     @cached_property
     def native(self) -> structures.Kernel:

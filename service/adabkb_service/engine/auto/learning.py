@@ -164,8 +164,8 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         known = hyperparameters
         starts = [] if known.additive else [known]  # plain lengthscales differ from additive ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # avoids poor optima
-            starts.append(likelihood.prior_of(problem.domain))
-        starts += [replace(starts[0], noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS]
+            starts.append(likelihood.prior_of(problem.domain, has_plates=problem.config.has_plates))
+        starts += likelihood.further_starts(starts[0])
         evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
@@ -190,7 +190,8 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     declared = noise_ratios(problem, known, warped, record, rows) - known.noise_ratio
     log_slopes = float(warped.log_slope(values).sum())
     positions, outputs = record.positions[rows], warped.forward(values)
-    return Evidence.over(problem.domain, positions, outputs, declared, log_slopes=log_slopes)
+    given = positions, outputs, declared
+    return Evidence.over(problem.domain, *given, log_slopes=log_slopes, plates=record.plates_of(rows))
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -77,9 +77,9 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
     kernel = hyperparameters.kernel(domain.categorical, domain.components, domain.periodic)
     values = record.values[rows]
     noises = noise_ratios(state.problem, hyperparameters, warped, record, rows)
-    outputs = warped.forward(values)
+    given = record.positions[rows], warped.forward(values), noises, record.plates_of(rows)
     try:
-        exact = surrogate.exact(kernel, hyperparameters.variance, record.positions[rows], outputs, noises)
+        exact = surrogate.exact(kernel, hyperparameters.variance, *given)
     except FloatingPointError:
         return None
     return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)

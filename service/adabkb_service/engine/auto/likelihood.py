@@ -13,6 +13,10 @@ has a longer l, since descriptors are expected to explain how its choices differ
 long and l short. The l of a catalogue is longer still, because none of its rows occurs twice.
 
 With an additive part, k is k_w with d + 2 further parameters (``additive``), if the results support it (``EVIDENCE``).
+
+In a study with plates, results of the same plate share an offset with variance tau sigma_f^2: K also has the term
+tau [same plate], and the objective the term (log tau - log 0.001)^2 / (2 * 2^2). A result without a plate is alone on
+one.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from adabkb_service.engine.native.structures import Minimization, Priors, Result
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 LENGTHSCALES = (0.02, 20.0)
 COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
@@ -52,6 +57,13 @@ and a search that starts with little noise finds only short lengthscales."""
 NOISY = 1e-3
 """Results count as noisy above this noise ratio, if a smooth kernel is also likelier than a rough one."""
 SMALLEST_VARIANCE = 1e-4
+PLATES = (1e-6, 10.0)
+"""Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
+PLATES_PRIOR = (math.log(0.001), 2.0)
+"""Prior of log tau: centre and deviation. What parameters explain as well as offsets is more often due to them, above
+all where plates share their values."""
+PLATES_START = 0.1
+"""A further value of tau from which a search starts."""
 EVIDENCE = 1e3
 """Factor by which the additive part must raise the maximum of the posterior density to be kept."""
 EVALUATIONS = 60
@@ -84,6 +96,8 @@ class Hyperparameters:
     """(p,) lengthscales along the components of descriptors."""
     smooth: bool = False
     """Whether the kernel is Matern 5/2, for results that seem noisy: see ``learn_smoothness``."""
+    plates: float | None = None
+    """tau, the variance of the offsets of plates over sigma_f^2; None in a study without plates."""
 
     def kernel(self, categorical: Bools, components: Components, periodic: Bools | None) -> Kernel:
         """Return the kernel of a space with these categorical axes, (d,), components, and periodic axes, (d,).
@@ -94,7 +108,7 @@ class Hyperparameters:
         if len(components) != len(self.components):
             raise ValueError(f"the descriptors have {len(components)} components, not {len(self.components)}")
         along = self.lengthscales, categorical, self.additive, components, self.components
-        return Kernel(*along, self.smooth, periodic)
+        return Kernel(*along, self.smooth, periodic, self.plates)
 
     def shortest(self, components: Components) -> Array:
         """Return per axis, (d,), its lengthscale or, for a category with components, the shortest lengthscale of these
@@ -115,12 +129,11 @@ class Hyperparameters:
 
     def parameters(self) -> Array:
         """Return the vector over which the objective is minimized: (d + p + 1,), or (2 d + p + 3,) with an additive
-        part."""
-        plain: Array = np.log(np.concatenate([self.lengthscales, self.components, [self.noise_ratio]]))
-        if self.additive is None:
-            return plain
-        both: Array = np.append(plain, self.additive.parameters())
-        return both
+        part; one more with plates."""
+        found: Array = np.log(np.concatenate([self.lengthscales, self.components, [self.noise_ratio]]))
+        if self.additive is not None:
+            found = np.append(found, self.additive.parameters())
+        return found if self.plates is None else np.append(found, math.log(self.plates))
 
 
 def prior_centre(dimension: int) -> float:
@@ -150,9 +163,16 @@ def prior(
     return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
 
 
-def prior_of(domain: Domain) -> Hyperparameters:
-    """Return the prior hyperparameters of a space."""
-    return prior(domain.dimension, domain.together, domain.components, domain.spreads)
+def prior_of(domain: Domain, *, has_plates: bool = False) -> Hyperparameters:
+    """Return the prior hyperparameters of a space, with or without plates."""
+    found = prior(domain.dimension, domain.together, domain.components, domain.spreads)
+    return replace(found, plates=math.exp(PLATES_PRIOR[0])) if has_plates else found
+
+
+def further_starts(start: Hyperparameters) -> list[Hyperparameters]:
+    """Return further starts of a search, with more noise and, in a study with plates, with larger offsets."""
+    noisy = [replace(start, noise_ratio=ratio) for ratio in NOISY_STARTS]
+    return noisy if start.plates is None else [*noisy, replace(start, plates=PLATES_START)]
 
 
 @dataclass(frozen=True)
@@ -171,6 +191,7 @@ class Evidence:
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
     periodic: Bools | None = None  # (d,) periodic axes; None if none is
     spreads: Array | None = None  # (d,) spreads of the axes (``Domain.spreads``); None if all are 1
+    plates: Ints | None = None  # (n,) plate of each result, -1 for none; None in a study without plates
 
     @classmethod
     def over(cls, domain: Domain, positions: Array, outputs: Array, extra: Array, **given: Any) -> Self:
@@ -189,7 +210,8 @@ class Evidence:
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """Return the objective at log (l_1 .. l_d, m_1 .. m_p, nu), with the parameters of an additive part if there is
-        one, and its gradient, of the same length. The objective is huge where K is not positive definite."""
+        one, and log tau with plates; and its gradient, of the same length. The objective is huge where K is not
+        positive definite."""
         value, gradient, _ = self._at(parameters)
         return value, gradient
 
@@ -201,8 +223,11 @@ class Evidence:
         """Return the hyperparameters with these parameters, the inverse of ``Hyperparameters.parameters``."""
         d, p = self.positions.shape[1], len(self.components)
         lengthscales, noise, part = np.exp(parameters[: d + p]), math.exp(parameters[d + p]), parameters[d + p + 1 :]
+        plates = None
+        if self.plates is not None:
+            plates, part = math.exp(part[-1]), part[:-1]
         mixed = additive.of(part) if len(part) else None
-        return Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:], self.smooth)
+        return Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:], self.smooth, plates)
 
     def _at(self, parameters: Array) -> tuple[float, Array, float]:
         value, variance, gradient = c_double(), c_double(), np.empty(len(parameters))
@@ -214,10 +239,12 @@ class Evidence:
         """Clip parameters to their bounds, with at least this noise ratio."""
         plain = self.positions.shape[1] + len(self.components)
         lengths, noises = _logarithms(LENGTHSCALES), _logarithms((least_noise, NOISES[1]))
-        bounds = [*[lengths] * plain, noises]
-        if len(parameters) > len(bounds):
+        bounds, last = [*[lengths] * plain, noises], [] if self.plates is None else [_logarithms(PLATES)]
+        if len(parameters) > len(bounds) + len(last):
             bounds += [_logits(additive.SHARES), lengths]
-            bounds += [(-additive.LARGEST_WEIGHT, additive.LARGEST_WEIGHT)] * (len(parameters) - len(bounds))
+            weights = len(parameters) - len(bounds) - len(last)
+            bounds += [(-additive.LARGEST_WEIGHT, additive.LARGEST_WEIGHT)] * weights
+        bounds += last
         low, high = np.array(bounds).T
         return np.clip(parameters, low, high)
 
@@ -241,13 +268,16 @@ class Evidence:
             noise_bounds=_logarithms(NOISES),
             share_bounds=_logits(additive.SHARES),
             largest_weight=additive.LARGEST_WEIGHT,
+            plates=PLATES_PRIOR[0],
+            plates_deviation=PLATES_PRIOR[1],
+            plates_bounds=_logarithms(PLATES),
             mean_variance=MEAN_VARIANCE,
             smallest_variance=SMALLEST_VARIANCE,
         )
         described = of_components(self.components)
         given = self.positions, self.outputs, self.extra, self.categorical, described
         sines = sine_columns(self.periodic, self.positions.shape[1], len(self.components))
-        results = Results(*given, sines, smooth=self.smooth)
+        results = Results(*given, sines, smooth=self.smooth, plates=self.plates)
         return byref(priors), byref(results)
 
 
@@ -292,7 +322,7 @@ def with_additive_part(
     """
     d = len(plain.lengthscales)
     plain_prior = prior(d, components=unwarped.components, spreads=unwarped.spreads)
-    start = replace(plain_prior, additive=additive.first(d))
+    start = replace(plain_prior, additive=additive.first(d), plates=plain.plates)
     value, found = _best(unwarped, [known if known.additive else start])
     alone = warped.negative_log_posterior(plain.parameters())[0]
     gain = (alone - warped.log_slopes) - (value - unwarped.log_slopes)

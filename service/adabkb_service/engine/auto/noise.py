@@ -1,7 +1,8 @@
 """The noise assumed for each result.
 
 A result has its own standard error if given, else that of the study, else the learned noise of all results. If no
-standard error is declared, replicates may show that noise differs between regions (``spread``). If the study asks for
+standard error is declared, replicates may show that noise differs between regions (``spread``), except in a study with
+plates, where replicates on different plates also differ by the offsets of these. If the study asks for
 it, a result that the others contradict gets more noise, and so less weight, until a replicate confirms it (``doubts``).
 """
 
@@ -41,7 +42,7 @@ def noise_ratios(
 def errors(problem: Problem, record: Record) -> Array:
     """Return standard errors, (T,), in the user's units; 0 where only the learned noise of all results applies."""
     known = declared(problem, record)
-    if not known.any():
+    if not known.any() and not problem.config.has_plates:
         known = spread(problem, record)
     for row, deviation in doubts(problem, record).items():
         known[row] = np.hypot(known[row], deviation)

@@ -155,7 +155,12 @@ def suggestions_within(
 
 
 def observe(
-    state: State, point: Array, value: float, error: float = 0.0, metrics: Sequence[Measured] = ()
+    state: State,
+    point: Array,
+    value: float,
+    error: float = 0.0,
+    metrics: Sequence[Measured] = (),
+    plate: int | None = None,
 ) -> Update[State]:
     """Return the state after one more result.
 
@@ -165,17 +170,18 @@ def observe(
         value: the result; larger is better.
         error: its standard error in the user's units; 0 if unknown.
         metrics: what it measures of each metric of the study. A metric without a value learns nothing.
+        plate: the number of its plate; None if it has none.
 
     Raises:
         FloatingPointError: the numbers overflow floating point. The result is already stored, so points are
             quasi-random until it is corrected or excluded, or the space is edited.
     """
-    record = state.record.add(point, value, error, metrics)
+    record = state.record.add(point, value, error, metrics, plate)
     ready = (
         learning.prepare(state) if metrics else state
     )  # the objective's due checkpoint must see the metrics' results as of result n
     measured = tuple(
-        each if np.isnan(told.value) else learn(each, each.record.add(point, *told))
+        each if np.isnan(told.value) else learn(each, each.record.add(point, *told, plate=plate))
         for each, told in zip(ready.metrics, metrics, strict=True)
     )
     after = learn(replace(ready, metrics=measured), record)

@@ -160,7 +160,7 @@ def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) 
     lengthscales, along_components = known.lengthscales.copy(), known.components.copy()
     lengthscales[relevant] = prior.lengthscales
     along_components[relevant[domain.components.axes]] = prior.components
-    return replace(prior, lengthscales=lengthscales, components=along_components)
+    return replace(prior, lengthscales=lengthscales, components=along_components, plates=known.plates)
 
 
 def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:
@@ -169,4 +169,5 @@ def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyper
     warped = warp.fit(values)
     noises = noise_ratios(problem, hyperparameters, warped, record, rows)
     kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
-    return surrogate.exact(kernel, hyperparameters.variance, positions, warped.forward(values), noises), warped
+    given = positions, warped.forward(values), noises, record.plates_of(rows)
+    return surrogate.exact(kernel, hyperparameters.variance, *given), warped

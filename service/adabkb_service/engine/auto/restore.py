@@ -107,8 +107,9 @@ def changed_marks(before: Tree, after: Tree) -> Cells:
 
 
 def _blank(problem: Problem, tree: Tree) -> State:
-    nothing = records.empty(problem.space.dimension)
-    checkpoint = Checkpoint(0, likelihood.prior_of(problem.domain))
+    has_plates = problem.config.has_plates
+    nothing = records.empty(problem.space.dimension, has_plates=has_plates)
+    checkpoint = Checkpoint(0, likelihood.prior_of(problem.domain, has_plates=has_plates))
     metrics = tuple(fitted(problem.of_metric, nothing, root(), checkpoint) for _ in problem.config.metrics)
     record = nothing.with_metrics((nothing.values, nothing.errors) for _ in metrics)
     return fitted(problem, record, tree, checkpoint, metrics=metrics)

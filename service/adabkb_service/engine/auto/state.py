@@ -118,12 +118,13 @@ def fitted(
     kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
     positions, values, before = record.positions[rows], record.values[rows], record.first(checkpoint.count)
     noises = noise_ratios(problem, hyperparameters, warped, before, rows)
-    outputs = warped.forward(values)
+    outputs, plates = warped.forward(values), record.plates_of(rows)
     if checkpoint.dictionary is None:
-        posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises)
+        posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises, plates)
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
-        posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
+        given = inducing, positions, outputs, noises, plates
+        posterior = surrogate.compressed(kernel, hyperparameters.variance, *given)
     cells_learned_from = tree.size if cells_learned_from is None else cells_learned_from
     restart, turns = checkpoint.restarted_at, checkpoint.turns
     state = State(
@@ -181,6 +182,7 @@ def _conditioned(state: State, record: Record) -> State:
     last = slice(record.size - 1, record.size)
     values = record.values[last]
     noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, record, last)
-    posterior = state.surrogate.condition(record.positions[last], state.warp.forward(values), noises)
+    given = record.positions[last], state.warp.forward(values), noises, record.plates_of(last)
+    posterior = state.surrogate.condition(*given)
     restart, turns = restarted_at(state, record), turns_after(state, record)
     return replace(state, record=record, surrogate=posterior, restarted_at=restart, turns=turns)

@@ -9,7 +9,13 @@ Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K
 of the objective at a row's point, given the dictionary, is added to its noise ratio (FITC: Snelson and Ghahramani
 2006). Otherwise, rows that the dictionary cannot represent would distort the posterior at the others. Either form is a
 Gaussian process, so later rows condition it exactly, by new rows of W. Pending points do the same with their own means
-as values. (W is stored rather than W'W because, with small noise, rounding would dominate the variance near a result.)
+as values.
+
+Rows of the same plate share an offset: their covariance has the additional term tau, in K above and in the covariance
+of later rows with those of S. Predictions are for a new plate, so k_S(x) does not have it. When rows are compressed,
+tau is a part of N, and later rows of a plate do not share the offset of its compressed rows.
+
+(W is stored rather than W'W because, with small noise, rounding would dominate the variance near a result.)
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, reals, 
 from adabkb_service.engine.native.structures import Posterior
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 # k(x, x).
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
@@ -59,6 +66,8 @@ class Surrogate:
     """(rows, m) W."""
     clipped: int = 0
     """The number of factorizations that needed more noise, because rounding had made the covariance indefinite."""
+    plates: Ints | None = None
+    """(m,) the plate of each inducing point, -1 for none; None if none has one."""
 
     @cached_property
     def native(self) -> Posterior:
@@ -91,15 +100,24 @@ class Surrogate:
         _ucb_and_gradient(native, count, reals(positions), beta, reals(values), reals(gradient))
         return values, gradient
 
-    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Surrogate:
-        """Condition on more rows: cube positions (k, d), model outputs (k,) and noise ratios (k,).
+    def condition(
+        self, positions: Array, outputs: Array | None, noise_ratios: Array, plates: Ints | None = None
+    ) -> Surrogate:
+        """Condition on more rows: cube positions (k, d), model outputs (k,), noise ratios (k,) and, for results of a
+        study with plates, the plate of each (k,), -1 for one of its own.
 
-        Without outputs, the rows count as observed at their means: the variance decreases, the mean stays.
+        Without outputs, the rows count as observed at their means: the variance decreases, the mean stays. Without
+        plates, they have no offset.
         """
         scaled = self.kernel.scaled(positions)
         K = self.kernel.gram(scaled, self.inducing)
+        if plates is not None and self.plates is not None:
+            K += self.kernel.between_plates(plates, self.plates)
         V = K @ self.factor.T
         C = self.kernel.gram(scaled, scaled) - V @ V.T
+        if plates is not None:
+            C += self.kernel.between_plates(plates, plates)
+            noise_ratios = noise_ratios + np.where(plates < 0, self.kernel.plates or 0.0, 0.0)
         add_to_diagonal(C, noise_ratios)
         whitening, clipped = _inverse_root(C)
         born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
@@ -110,7 +128,15 @@ class Surrogate:
         factor = np.zeros((len(self.factor) + len(C), len(weights)))
         factor[: len(self.factor), :old], factor[len(self.factor) :] = self.factor, born
         inducing = np.concatenate([self.inducing, scaled])
-        return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped)
+        labels = self._with_plates(len(C), plates)
+        return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped, labels)
+
+    def _with_plates(self, count: int, plates: Ints | None) -> Ints | None:
+        """Return the plates of the inducing points and of so many more rows."""
+        if plates is None and self.plates is None:
+            return None
+        before = np.full(len(self.weights), -1) if self.plates is None else self.plates
+        return np.concatenate([before, np.full(count, -1) if plates is None else plates])
 
 
 def empty(kernel: Kernel, variance: float) -> Surrogate:
@@ -121,10 +147,18 @@ def empty(kernel: Kernel, variance: float) -> Surrogate:
     )
 
 
-def exact(kernel: Kernel, variance: float, positions: Array, outputs: Array, noise_ratios: Array) -> Surrogate:
-    """Return the posterior given rows: cube positions (n, d), model outputs and noise ratios (n,)."""
+def exact(
+    kernel: Kernel,
+    variance: float,
+    positions: Array,
+    outputs: Array,
+    noise_ratios: Array,
+    plates: Ints | None = None,
+) -> Surrogate:
+    """Return the posterior given rows: cube positions (n, d), model outputs and noise ratios (n,), and plates, (n,), as
+    in ``Surrogate.condition``."""
     prior = empty(kernel, variance)
-    return prior.condition(positions, outputs, noise_ratios) if len(outputs) else prior
+    return prior.condition(positions, outputs, noise_ratios, plates) if len(outputs) else prior
 
 
 def compressed(
@@ -134,26 +168,58 @@ def compressed(
     positions: Array,
     outputs: Array,
     noise_ratios: Array,
+    plates: Ints | None = None,
 ) -> Surrogate:
-    """Return the posterior given rows, (n, d), (n,) and (n,), compressed to a dictionary of cube positions (m, d). Each
-    row is weighted by how well the dictionary represents it."""
+    """Return the posterior given rows, (n, d), (n,) and (n,), and their plates, (n,), if there are any, compressed to a
+    dictionary of cube positions (m, d). Each row is weighted by how well the dictionary represents it."""
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
     root, clipped = _inverse_root(prior)
     information, target = np.zeros_like(prior), np.zeros(len(prior))
+    of_plates = None if plates is None else _Offsets(kernel.plates or 0.0, plates, len(prior))
     for first in range(0, len(positions), CHUNK):
         rows = slice(first, first + CHUNK)
         A = root @ kernel.gram(inducing, kernel.scaled(positions[rows]))
         unrepresented = np.maximum(PRIOR_VARIANCE - np.einsum("mn,mn->n", A, A), 0.0)
-        weighted = A / (noise_ratios[rows] + unrepresented)
+        noises = noise_ratios[rows] + unrepresented
+        weighted = A / noises
         information += weighted @ A.T
         target += weighted @ outputs[rows]
+        if of_plates is not None:
+            of_plates.add(rows, weighted, outputs[rows] / noises, 1.0 / noises)
+    if of_plates is not None:
+        less, less_target = of_plates.reductions()
+        information, target = information - less, target - less_target
     gains, Q = np.linalg.eigh(information)
     gains, turned = np.maximum(gains, 0.0), Q.T @ root
     weights = turned.T @ ((Q.T @ target) / (1.0 + gains))
     factor = np.sqrt(gains / (1.0 + gains))[:, None] * turned
     return Surrogate(kernel, variance, inducing, weights, factor, int(clipped))
+
+
+class _Offsets:
+    """Sums over the rows of each plate, for the noise N = D + tau [same plate] of compressed rows: N^-1 is D^-1 less
+    D^-1 1 1' D^-1 / (1 / tau + 1' D^-1 1) for each plate (Sherman and Morrison)."""
+
+    def __init__(self, tau: float, plates: Ints, count: int) -> None:
+        alone = np.where(plates < 0, -1 - np.arange(len(plates)), plates)
+        _, self._plates = np.unique(alone, return_inverse=True)
+        plates_count = int(self._plates.max(initial=-1)) + 1
+        self._tau = tau
+        self._columns = np.zeros((count, plates_count))
+        self._outputs, self._precisions = np.zeros(plates_count), np.zeros(plates_count)
+
+    def add(self, rows: slice, columns: Array, outputs: Array, precisions: Array) -> None:
+        """Add rows: their columns of A D^-1, (m, k), their outputs and 1, each over D, (k,)."""
+        np.add.at(self._columns.T, self._plates[rows], columns.T)
+        np.add.at(self._outputs, self._plates[rows], outputs)
+        np.add.at(self._precisions, self._plates[rows], precisions)
+
+    def reductions(self) -> tuple[Array, Array]:
+        """Return by how much A N^-1 A', (m, m), and A N^-1 z, (m,), are smaller than with D."""
+        scaled = self._columns * (self._tau / (1.0 + self._tau * self._precisions))
+        return scaled @ self._columns.T, scaled @ self._outputs
 
 
 def _inverse_root(covariance: Array) -> tuple[Array, bool]:

@@ -82,12 +82,12 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
     """Return the relevant continuous axes of the model, (d,), without one share of each mixture. There is no model, and
-    so no axis, with constraints, conditions or noise, if some components of a mixture must be absent, and with several
-    objectives, bounded metrics or gains per cost."""
+    so no axis, with constraints, conditions, noise or plates, if some components of a mixture must be absent, and with
+    several objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
-    if without or problem.has_several or seems_noisy or may_lack:
+    if without or config.has_plates or problem.has_several or seems_noisy or may_lack:
         return np.zeros(0, dtype=np.int64)
     axes = np.setdiff1d(np.flatnonzero(relevant), [*domain.discrete, *domain.remainders])
     return axes if len(axes) <= MOST_AXES else axes[:0]

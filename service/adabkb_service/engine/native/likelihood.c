@@ -1,7 +1,7 @@
 /* The objective of auto/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
  *
  * Parameters are log l_1 .. log l_d and those of the components of descriptors, log nu, and with an additive part also
- * logit w, log a and t_1 .. t_d, where w_k = w exp(t_k) / sum of exp(t_j).
+ * logit w, log a and t_1 .. t_d, where w_k = w exp(t_k) / sum of exp(t_j). With plates, log tau is the last one.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -22,6 +22,8 @@ typedef struct {
     double lengthscale_bounds[2], noise_bounds[2];   /* of the logarithms; those of lengthscales hold for a, too */
     double share_bounds[2];                          /* of logit w */
     double largest_weight;                           /* of |t_k| */
+    double plates, plates_deviation;                 /* of log tau */
+    double plates_bounds[2];                         /* of log tau */
     double mean_variance;                            /* of the constant mean, which is a part of the kernel */
     double smallest_variance;                        /* sigma_f^2 is at least this */
 } Priors;
@@ -46,6 +48,7 @@ typedef struct {
     int64_t q;            /* number of periodic axes */
     const int64_t *sines; /* (d,) as in Kernel */
     int64_t smooth;       /* as in Kernel */
+    const int64_t *plates; /* (n,) the plate of each row, -1 for one of its own; NULL without plates */
 } Results;
 
 static double square(double x)
@@ -162,17 +165,37 @@ static double away_from_prior(const Priors *priors, const double *part, int64_t 
     return total;
 }
 
+/* Whether two rows are of the same plate. */
+static bool share_plate(const Results *results, int64_t i, int64_t j)
+{
+    return i == j || (results->plates[i] >= 0 && results->plates[i] == results->plates[j]);
+}
+
+/* sum of G over the pairs of rows of the same plate; of the symmetric G only the upper triangle counts. */
+static double weight_within_plates(const double *G, const Results *results)
+{
+    int64_t n = results->n;
+    double total = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++)
+            if (share_plate(results, i, j))
+                total += (i == j ? 1.0 : 2.0) * G[i * n + j];
+    return total;
+}
+
 /* The objective at count parameters, its gradient, and sigma_f^2; huge where K is not definite.
  *
  * With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
  * dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S = sum
- * of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w).
+ * of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w). With
+ * plates, dK / dlog tau = tau [same plate].
  */
 static double objective(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
                         int64_t count, double *gradient, double *found_variance)
 {
     int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = lengths + results->q, size = n * n;
-    const double *part = count > lengths + 1 ? parameters + lengths + 1 : NULL;
+    bool has_plates = results->plates != NULL;
+    const double *part = count - has_plates > lengths + 1 ? parameters + lengths + 1 : NULL;
     Block *mark = workspace->last;
     double *lengthscales = reals(workspace, lengths), *shares = reals(workspace, d), noise = exp(parameters[lengths]);
     double *scaled = reals(workspace, n * columns), *transposed = reals(workspace, n * columns);
@@ -202,6 +225,10 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
     }
     for (int64_t i = 0; i < n; i++)
         K[i * n + i] += noise + results->extra[i];
+    double tau = has_plates ? exp(parameters[count - 1]) : 0.0;
+    for (int64_t i = 0; has_plates && i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            K[i * n + j] += share_plate(results, i, j) ? tau : 0.0;
     if (!factorize(K, n)) {
         *found_variance = priors->smallest_variance;
         release(workspace, mark);
@@ -256,6 +283,11 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
             of_part[2 + axis] = shares[axis] * (values[axis] - alone / share);
         value += away_from_prior(priors, part, d + 2, of_part);
     }
+    if (has_plates) {
+        double away = (parameters[count - 1] - priors->plates) / priors->plates_deviation;
+        value += square(away);
+        gradient[count - 1] = tau * weight_within_plates(K, results) + away / priors->plates_deviation;
+    }
     for (int64_t axis = 0; axis < lengths; axis++) {
         double away = parameters[axis] - priors->lengthscales[axis];
         value += square(away);
@@ -268,9 +300,14 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
     return 0.5 * (value + from_noise * from_noise);
 }
 
-/* The bounds of count parameters, of which so many are lengthscales of columns. */
-static void bound(const Priors *priors, int64_t columns, int64_t count, double *low, double *high)
+/* The bounds of count parameters, of which so many are lengthscales of columns, and the last one is of plates if there are. */
+static void bound(const Priors *priors, int64_t columns, int64_t count, bool has_plates, double *low, double *high)
 {
+    if (has_plates) {
+        count--;
+        low[count] = priors->plates_bounds[0];
+        high[count] = priors->plates_bounds[1];
+    }
     for (int64_t k = 0; k < count; k++) {
         low[k] = k > columns + 2 ? -priors->largest_weight : priors->lengthscale_bounds[0];
         high[k] = k > columns + 2 ? priors->largest_weight : priors->lengthscale_bounds[1];
@@ -333,7 +370,7 @@ EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const
     double value, variance, moved_value, moved_variance;
     int64_t evaluations = 1;
     bool fresh = true;
-    bound(priors, results->d + results->components.p, count, low, high);
+    bound(priors, results->d + results->components.p, count, results->plates != NULL, low, high);
     for (int64_t k = 0; k < count; k++)
         x[k] = clipped(x[k], low[k], high[k]);
     identity(H, count);

@@ -120,8 +120,8 @@ class Posterior(Structure):
 
 
 class Priors(Structure):
-    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales, (d + p,), and noise, and of the
-    additive part's parameters."""
+    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales, (d + p,), noise and the variance
+    of plates, and of the additive part's parameters."""
 
     _fields_: ClassVar[Fields] = [
         ("lengthscales", POINTER),
@@ -134,6 +134,9 @@ class Priors(Structure):
         ("noise_bounds", NUMBER * 2),
         ("share_bounds", NUMBER * 2),
         ("largest_weight", NUMBER),
+        ("plates", NUMBER),
+        ("plates_deviation", NUMBER),
+        ("plates_bounds", NUMBER * 2),
         ("mean_variance", NUMBER),
         ("smallest_variance", NUMBER),
     ]
@@ -168,7 +171,8 @@ class Ascent(Structure):
 
 class Results(Structure):
     """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components and
-    the columns of sines, (d,); and whether their kernel is smooth."""
+    the columns of sines, (d,); whether their kernel is smooth; and the plate of each, (n,), -1 for none, if there are
+    plates."""
 
     _fields_: ClassVar[Fields] = [
         ("n", COUNT),
@@ -181,6 +185,7 @@ class Results(Structure):
         ("q", COUNT),
         ("sines", POINTER),
         ("smooth", COUNT),
+        ("plates", POINTER),
     ]
 
     def __init__(
@@ -193,7 +198,10 @@ class Results(Structure):
         sines: Ints,
         *,
         smooth: bool,
+        plates: Ints | None = None,
     ) -> None:
-        self._arrays = positions, outputs, extra, categorical, components, sines
+        self._arrays = positions, outputs, extra, categorical, components, sines, plates
         given = reals(positions), reals(outputs), reals(extra), flags(categorical)
-        super().__init__(*positions.shape, *given, components, np.count_nonzero(sines), integers(sines), smooth)
+        of_plates = None if plates is None else integers(plates)
+        periodic = np.count_nonzero(sines), integers(sines)
+        super().__init__(*positions.shape, *given, components, *periodic, smooth, of_plates)

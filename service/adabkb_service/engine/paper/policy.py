@@ -101,6 +101,7 @@ def observe(
     value: float,
     error: float = 0.0,  # noqa: ARG001
     metrics: Sequence[object] = (),  # noqa: ARG001
+    plate: int | None = None,  # noqa: ARG001
 ) -> Update[State]:
     """Fold a result: update the posterior, the dictionary, beta and l*, and prune.
 

@@ -99,6 +99,7 @@ class Sampling(Policy[Config, State]):
         value: float,
         error: float = 0.0,
         metrics: Sequence[Measured] = (),  # noqa: ARG002
+        plate: int | None = None,  # noqa: ARG002
     ) -> Update[State]:
         """See ``Policy.observe``."""
         return Update(replace(state, record=state.record.add(point, value, error)), {})

@@ -111,7 +111,14 @@ def _points(state: State, pending: Array, failed: Array | None) -> Iterator[Arra
     return (suggestion.point for suggestion in ada_bkb.suggestions(state.test.study, pending, failed))
 
 
-def observe(state: State, point: Array, value: float, error: float = 0.0, metrics: object = ()) -> Update[State]:  # noqa: ARG001
+def observe(
+    state: State,
+    point: Array,
+    value: float,
+    error: float = 0.0,
+    metrics: object = (),  # noqa: ARG001
+    plate: int | None = None,  # noqa: ARG001
+) -> Update[State]:
     """Fold a result. It may end the test, and with it the epoch.
 
     Args:

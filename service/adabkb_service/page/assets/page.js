@@ -17,14 +17,18 @@ function before(element, sent) {
   return Object.fromEntries(Object.keys(sent).filter((name) => name in was).map((name) => [name, was[name]]));
 }
 
+function reserved(trials) {
+  return trials.length > 1 ? `${trials.length} points of plate ${trials[0].plate} are reserved for you.` : "This point is reserved for you.";
+}
+
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
 const ACTIONS = {
   preview: { then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })) },
   edited: { says: () => "The changes are saved.", goto: (answer) => studyPage(answer.id) },
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
-    goto: (answer) => answer.trials.length && `${studyPage(answer.study.id)}/trials/${answer.trials[0].number}`,
-    says: (answer) => (answer.trials.length ? "This point is reserved for you." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
+    goto: ({ trials, study }) => trials.length && `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`,
+    says: ({ trials, reason }) => (trials.length ? reserved(trials) : `No point now: ${reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },

@@ -1,0 +1,94 @@
+"""Plates of a study, field ``plates``: trials that share some values and an offset of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.early_stopping import EarlyStopping
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.mixtures import Mixture
+from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
+from adabkb_service.engine.wording import nearest
+
+LARGEST_PLATE = 10_000
+NEEDS_AUTO = "are not supported by this algorithm; leave the algorithm out: auto supports them"
+COMPARES = (
+    "cannot be combined with an early-stopping rule that compares trials, because a trial may be worse due to its "
+    "plate; the rule patience looks at each trial alone"
+)
+UNKNOWN = "is not a parameter of this study"
+WHICH = "name the parameters whose values are equal on a plate"
+TWICE = "is named twice; name each parameter once"
+IS_FIXED = "is a fixed parameter, so it is the same on all plates; leave it out"
+HAS_CONDITION = "has a condition (when), so trials of a plate may lack it; leave it out, or its condition"
+IS_SHARE = "is a share of a mixture, which trials of a plate compose differently; leave it out"
+NOTHING_DIFFERS = "leaves nothing that differs on a plate; leave out a parameter that can differ"
+
+
+class Plates(Body):
+    """How trials form plates."""
+
+    size: Annotated[
+        int, Field(ge=2, le=LARGEST_PLATE, description="number of trials on a plate, such as its wells"), Whole
+    ]
+    shared: Annotated[
+        list[Name],
+        Field(
+            max_length=MOST_PARAMETERS,
+            description="parameters whose values are equal in all trials of a plate, by name",
+        ),
+        SPARING,
+    ] = Field(default_factory=list)
+
+
+def check_plates(
+    plates: Plates,
+    parameters: Sequence[Parameter],
+    algorithm: Algorithm,
+    mixtures: Sequence[Mixture],
+    rule: EarlyStopping | None,
+) -> None:
+    """Check that the shared parameters can be shared, and that the algorithm can hold them.
+
+    Raises:
+        PydanticCustomError: the algorithm or the early-stopping rule does not support plates.
+        ValidationError: one error per parameter that cannot be shared.
+    """
+    if not algorithm.takes_slices:
+        raise PydanticCustomError("plates", NEEDS_AUTO)
+    if rule is not None and rule.compares:
+        raise PydanticCustomError("plates", COMPARES)
+    known = {each.name: each for each in parameters}
+    shares = {name for mixture in mixtures for name in mixture.parameters}
+    found: list[InitErrorDetails] = [
+        {"type": PydanticCustomError("plates", "{what}", {"what": what}), "loc": ("shared", index), "input": name}
+        for index, name in enumerate(plates.shared)
+        if (what := _fault(name, plates.shared[:index], known, shares))
+    ]
+    varying = {each.name for each in parameters if not isinstance(each, FixedParameter)}
+    if not found and varying <= set(plates.shared):
+        fault = PydanticCustomError("plates", NOTHING_DIFFERS)
+        found = [{"type": fault, "loc": ("shared",), "input": plates.shared}]
+    if found:
+        raise ValidationError.from_exception_data("plates", found)
+
+
+def _fault(
+    name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: Collection[str]
+) -> str | None:
+    parameter = parameters.get(name)
+    if parameter is None:
+        near = nearest(name, parameters)
+        return UNKNOWN + (f"; did you mean {near}?" if near else f"; {WHICH}")
+    if name in before:
+        return TWICE
+    if isinstance(parameter, FixedParameter):
+        return IS_FIXED
+    if name in shares:
+        return IS_SHARE
+    return HAS_CONDITION if parameter.when else None

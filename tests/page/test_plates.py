@@ -1,0 +1,53 @@
+"""Plates on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from tests.page.studies import checked
+from tests.page.tabs import REFUSALS, accessible, tab
+from tests.page.test_exclusions import add_parameter
+
+
+def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill("coupling")
+        for number, name in enumerate(("heat", "dose"), start=1):
+            add_parameter(page, number, name, "float", "0", "1")
+        page.get_by_text("Plates", exact=True).click()
+        page.get_by_label("Experiments on a plate").fill("4")
+        page.get_by_label("Equal on a plate").fill("hot")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Equal on a plate: is not a parameter")).to_be_visible()
+        page.get_by_label("Equal on a plate").fill("heat")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="coupling")).to_be_visible()
+        expect(page.locator("#definition")).to_contain_text("of 4 trials with the same heat")
+        assert accessible(page) == []
+    assert checked(api.get("/v1/studies/coupling"))["plates"] == {"size": 4, "shared": ["heat"]}
+
+
+def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
+    plates = {"size": 3, "shared": ["heat"]}
+    definition = {"id": "wells", "direction": "maximize", "parameters": parameters, "plates": plates, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site) as page:
+        page.goto("/studies/wells")
+        page.get_by_role("button", name="Next experiment").first.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("A plate has 3 points with the same heat.")
+        dialog.get_by_label("How many points").select_option("open")
+        assert accessible(page) == []
+        dialog.get_by_role("button", name="Get the next point").click()
+        expect(page.get_by_role("heading", name="Results of wells")).to_be_visible()
+        expect(page.get_by_text("3 points of plate 1 are reserved for you.")).to_be_visible()
+        expect(page.locator("td[data-plate]")).to_have_text(["1", "1", "1"])
+        assert accessible(page) == []
+        page.get_by_role("link", name="3", exact=True).click()
+        expect(page.locator("#trial-facts")).to_contain_text("Plate1")
+        expect(page.get_by_text("The trials of plate 1 share heat =")).to_be_visible()
+    trials = checked(api.get("/v1/studies/wells/trials"))["items"]
+    assert len({trial["parameters"]["heat"] for trial in trials}) == 1
