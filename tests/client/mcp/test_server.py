@@ -84,7 +84,9 @@ def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(server
             assert "suggest" not in answer.text
 
 
-@pytest.mark.parametrize("host", [pytest.param("127.0.0.1", marks=pytest.mark.long), "localhost", "[::1]"])
+@pytest.mark.parametrize(
+    "host", [*(pytest.param(host, marks=pytest.mark.long) for host in ("127.0.0.1", "[::1]")), "localhost"]
+)
 def test_http_serves_on_loopback(server: str, host: str) -> None:
     async def session(url: str) -> None:
         async with over_http(url) as agent:
@@ -134,7 +136,7 @@ def test_it_ends_with_its_client(server: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_ends_it(server: str, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [ADABKB, "mcp"], env=environment(server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
