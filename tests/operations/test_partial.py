@@ -267,7 +267,7 @@ def test_whatever_comes_late_the_log_tells_all_and_a_restored_model_is_the_same(
     create(running, definition(**fields))
     others = ("purity",) if fields is SEVERAL else ("purity", "mass")
     points = []
-    for step in range(16):
+    for step in range(12):
         service = Service(database, clock=clock) if step % 3 == 2 else running
         for trial in suggest(service, "s", Ask(1 + step % 2)).view.trials:
             points.append(trial.parameters)

@@ -14,7 +14,7 @@ import pytest
 
 from adabkb_client import Client, Float, Study
 from tests.cli.shell import adabkb
-from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, over_http, over_stdio
+from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, in_process, over_http, over_stdio
 
 READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
 REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
@@ -24,9 +24,9 @@ OTHERS = {"suggest", "add_result", "heartbeat", "release"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
-def tools(url: str, *options: str) -> dict[str, Any]:
+def tools(url: str) -> dict[str, Any]:
     async def session() -> dict[str, Any]:
-        async with over_stdio(url, *options) as agent:
+        async with in_process(url) as agent:
             return {tool.name: tool for tool in (await agent.client.list_tools()).tools}
 
     return asyncio.run(session())
@@ -59,12 +59,12 @@ def test_read_only_has_no_tool_that_changes_anything(server: str) -> None:
     with Client(server) as client:
         client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
         before = client.study("s").info()
-    found = tools(server, "--read-only")
-    assert found.keys() == READING
-    assert all(tool.annotations.read_only_hint for tool in found.values())
 
     async def session() -> None:
         async with over_stdio(server, "--read-only") as agent:
+            found = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+            assert found.keys() == READING
+            assert all(tool.annotations.read_only_hint for tool in found.values() if tool.annotations)
             assert "Unknown tool" in await agent.refusal("suggest", study="s")
             assert "Unknown tool" in await agent.refusal("pause", study="s")
             assert (await agent.call("info", study="s"))["active"] == 0
