@@ -58,7 +58,7 @@ def test_other_requests_are_answered_while_constraints_are_checked(server: str) 
 @pytest.mark.parametrize(
     "texts",
     [
-        pytest.param(DISTANCES, id="bisected"),
+        pytest.param(DISTANCES, id="bisected", marks=pytest.mark.long),
         pytest.param(OVERFLOWS, id="looked at exactly", marks=pytest.mark.long),
     ],
 )
