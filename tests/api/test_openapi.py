@@ -31,7 +31,7 @@ from tests.samples import OF_ATTACKS
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
-SOME, MANY = 5, 100
+SOME, MANY = 3, 100
 """Requests that are generated for each operation: in ``make test``, and in ``make attack``."""
 
 

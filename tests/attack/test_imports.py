@@ -88,9 +88,9 @@ def altered(value: Any, put: Any) -> Iterator[Any]:
 
 
 def sample(line: dict[str, Any]) -> Iterator[Any]:
-    """The line, each time with something else in it replaced by the next value: every third place."""
+    """The line, each time with something else in it replaced by the next value: every sixth place."""
     for turn, put in enumerate(VALUES):
-        yield from islice(altered(line, put), turn, None, 3 * len(VALUES))
+        yield from islice(altered(line, put), turn, None, 6 * len(VALUES))
 
 
 @OF_ATTACKS

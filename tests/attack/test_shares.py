@@ -91,7 +91,7 @@ def test_a_user_has_so_many_requests_at_a_time(guarded: Guarded) -> None:
         held = [opened(stack, each) for each in others]
         assert {each.status_code for each in held} == {200}
         with ThreadPoolExecutor(2) as threads:
-            slow = threads.submit(client.post, "/v1/studies/s/suggest", headers={"Prefer": "wait=5"}, json={})
+            slow = threads.submit(client.post, "/v1/studies/s/suggest", headers={"Prefer": "wait=3"}, json={})
             codes: set[int] = set()
             with guarded.client(guarded.token("bob", "work")) as bob, ThreadPoolExecutor(8) as many:
                 while not slow.done():

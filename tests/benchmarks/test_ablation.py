@@ -100,7 +100,7 @@ CHANGED = {
 """By mechanism a run that is another one without it: group, problem and seed."""
 
 
-QUICK = ("pruning of cells", "end game", "restarts", "warp of results")
+QUICK = ("pruning of cells", "warp of results")
 
 
 @pytest.mark.parametrize(

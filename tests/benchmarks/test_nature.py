@@ -66,6 +66,7 @@ def test_the_best_choices_of_a_laboratory_yield_the_most() -> None:
     assert instance.evaluate(asked).value == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.long
 def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> None:
     """In 40 experiments; as many random ones find one of them in 34% of runs."""
     problem = NATURE_CHOOSING["measured_fullerenes"]

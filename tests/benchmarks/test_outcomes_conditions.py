@@ -30,6 +30,7 @@ def test_every_set_of_parameters_makes_a_model(name: str) -> None:
     assert all(0.0 <= instance.evaluate(instance.space.decode(u)).value <= 10.0 for u in positions)
 
 
+@pytest.mark.long
 def test_a_short_run_compares_the_methods(tmp_path: Path) -> None:
     app = Typer()
     app.command()(run)

@@ -16,6 +16,7 @@ def test_costs_vary_ten_times() -> None:
     assert [min(found), max(found)] == pytest.approx([1.0, 10.0])
 
 
+@pytest.mark.long
 def test_a_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Branin", "--seeds", "1", "--budget", "20", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0

@@ -29,6 +29,7 @@ def test_a_problem_has_the_optimum_of_the_literature(name: str) -> None:
         assert metric.relative_violation(measured[metric.name]) <= 2e-3, metric.name
 
 
+@pytest.mark.long
 def test_a_small_run_ends_in_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from benchmarks.outcomes.mixtures import PROBLEMS, benchmark, ends, last_share, 
 from benchmarks.quality.problems import generator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["blend of 3", "target of 7", "blend, 3 of 7"])
 def test_no_formula_is_better_than_the_best_one_that_is_known(name: str) -> None:
     formula = PROBLEMS[name]
@@ -30,6 +31,7 @@ def test_both_declarations_evaluate_formulas_that_can_be_made(solve: type) -> No
     assert ((shares < 1e-9) | (shares > 0.05 - 1e-9)).all()
 
 
+@pytest.mark.long
 def test_a_short_run_compares_the_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "blend of 3", "--seeds", "1", "--budget", "6", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0

@@ -20,6 +20,7 @@ def test_a_function_is_0_at_its_minimum_and_the_same_a_turn_farther(name: str) -
     assert [function(each) for each in turned] == pytest.approx([function(each) for each in away])
 
 
+@pytest.mark.long
 def test_a_short_run_compares_the_two_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "hour", "--seeds", "1", "--budget", "8", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.outcomes.priors import benchmark
 
 
+@pytest.mark.long
 def test_a_short_run_compares_the_priors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Hartmann_6", "--seeds", "1", "--budget", "10", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0

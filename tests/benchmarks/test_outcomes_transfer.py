@@ -9,6 +9,7 @@ import pytest
 from benchmarks.outcomes.transfer import benchmark
 
 
+@pytest.mark.long
 def test_a_short_run_compares_older_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Trid_2", "--seeds", "1", "--budget", "10", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0

@@ -107,6 +107,7 @@ def test_a_system_refitted_takes_the_same_steps() -> None:
     assert refitted.regrets == updated.regrets
 
 
+@pytest.mark.long
 def test_growth_is_measured_at_the_sizes_it_is_shown_for(tmp_path: Path) -> None:
     sweeps = {}
     for name, system in growth.SYSTEMS.items():
@@ -173,6 +174,7 @@ def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
     assert learned.std(axis=0) == pytest.approx(np.ones(X.shape[1]))
 
 
+@pytest.mark.long
 def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "paper.json"
     options = ["run", "--parts", "shallow", "--variants", "N = 3", "--steps", "5", "--out", str(out)]

@@ -10,6 +10,7 @@ from benchmarks.outcomes import reports
 from benchmarks.outcomes.curves import MAX_STEPS, TASKS
 
 
+@pytest.mark.long
 def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.service import fleet
 from benchmarks.service.fleet import Fleet
 
@@ -11,6 +13,7 @@ def test_a_result_that_is_missing_or_stored_twice_is_counted_whatever_other_stud
     assert (found["results"], found["results lost"], found["surplus results"]) == (6, 1, 1)
 
 
+@pytest.mark.long
 def test_a_small_fleet_loses_nothing_and_renews_its_leases() -> None:
     small = Fleet(workers=8, studies=2, seconds=4.0, evaluation=(0.3, 0.9), renewal=0.1)
     found = fleet.measure("sqlite", small)

@@ -15,6 +15,12 @@ def outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that a client starts computes its models itself, which spares the start of another process."""
+    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")
+
+
 @pytest.fixture
 def client(server: str) -> Iterator[Client]:
     with Client(server) as client:

@@ -121,7 +121,6 @@ def test_a_server_that_has_just_started_knows_the_table_from_the_log(tmp_path: P
     path = tmp_path / "molecules.db"
     with Client.local(path) as client:
         client.create_study("s", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
-    with Client.local(path) as client:
         client.study("s").change_catalogue("molecule", withdraw=["m0", "m1"])
     with Client.local(path) as client:
         found = {client.study("s").suggest().parameters["molecule"] for _ in range(12)}

@@ -55,7 +55,13 @@ def create(address: str) -> Iterator[Callable[..., Study]]:
     with Client(address) as client:
 
         def create(**parameters: Any) -> Study:
-            return client.create_study(f"s{next(numbers)}", parameters or PARAMETERS, direction="maximize", seed=1)
+            return client.create_study(
+                f"s{next(numbers)}",
+                parameters or PARAMETERS,
+                direction="maximize",
+                seed=1,
+                algorithm={"kind": "random"},
+            )
 
         yield create
 

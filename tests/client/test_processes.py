@@ -195,7 +195,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+)
 def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
     server: str, study: Study, number: int
 ) -> None:

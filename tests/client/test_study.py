@@ -186,8 +186,10 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
         study.add_result({"x": value, "y": 1.0}, 1.0)
 
 
-def test_a_batch_tells_the_fate_of_each_item(study: Study) -> None:
+def test_a_batch_tells_the_fate_of_each_item(client: Client) -> None:
     """The client sends 1,000 at a time; here the last item goes with the second batch."""
+    space = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
+    study = client.create_study("s", space, direction="maximize", seed=1, algorithm={"kind": "random"})
     point = {"x": 0.5, "y": 10.0}
     items: list[dict[str, Any]] = [
         {"parameters": point, "value": 1.0},

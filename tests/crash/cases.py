@@ -107,6 +107,27 @@ EDIT = Call(
 ONE = {"sqlite": "auto", "postgresql": "auto"}
 """Where the model takes no part, or it is another study's."""
 
+DIFFERENT = {
+    "create a study whose id is drawn",
+    "suggest",
+    "suggest waiting trials and new ones",
+    "observe a value",
+    "observe the failure that pauses a study",
+    "observe the result that completes a study",
+    "observe a batch that is folded in slices",
+    "report the value that stops a trial",
+    "renew an expired lease",
+    "release",
+    "queue a point",
+    "correct an observation",
+    "edit the space",
+    "restore a study",
+    "purge a study from the trash",
+    "share a study",
+    "sweep two studies",
+}
+"""Names of cases whose commits differ the most; each of the others commits as one of these does."""
+
 CASES = [
     Case("create a study", post("/v1/studies", **definition("new", "auto")), profiles=ONE),
     Case("create a study of the paper", post("/v1/studies", **definition("new", "paper")), profiles=ONE),

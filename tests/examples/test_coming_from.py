@@ -44,7 +44,7 @@ def test_at_most_five_lines_are_changed_and_the_page_shows_them(tool: str) -> No
 
 
 @pytest.mark.parametrize(
-    "tool", [pytest.param(tool, marks=[pytest.mark.long] if tool == "ray" else []) for tool in STUDIES]
+    "tool", [pytest.param(tool, marks=[pytest.mark.long] if tool in ("ray", "wandb") else []) for tool in STUDIES]
 )
 def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {

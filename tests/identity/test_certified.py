@@ -249,7 +249,7 @@ def _is_away(address: str, provider: Certified) -> bool:
         return browser.get("/login/oidc").status_code == 503
 
 
-@pytest.mark.parametrize("prefix", ["", "/adabkb"])
+@pytest.mark.parametrize("prefix", [pytest.param("", marks=pytest.mark.long), "/adabkb"])
 def test_behind_a_proxy_with_tls_addresses_and_cookies_are_those_of_the_browser(migrated_url: str, prefix: str) -> None:
     """The proxy removes the prefix; its X-Forwarded-Proto is trusted."""
     outside = f"https://127.0.0.1{prefix}"

@@ -202,7 +202,7 @@ def test_models_in_memory_take_no_more_than_they_may(database: Database, running
 
 
 @on_either("profile", PROFILES)
-@pytest.mark.parametrize("capacity", [1, 30_000])
+@pytest.mark.parametrize("capacity", [pytest.param(1, marks=pytest.mark.long), 30_000])
 def test_models_that_are_dropped_and_restored_give_the_same_points(
     database: Database, clock: ManualClock, capacity: int, profile: str
 ) -> None:

@@ -58,7 +58,7 @@ def test_the_example_with_a_constraint_keeps_to_it() -> None:
 
 def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    output = finish(start("examples/mlflow_digits.py", "3", uri, ADABKB_URL=server))
+    output = printed("examples/mlflow_digits.py", "3", uri, ADABKB_URL=server)
     assert re.search(r"best of 3 trials: 0\.\d+; mlflow ui --backend-store-uri " + uri, output)
     with closing(sqlite3.connect(f"{tmp_path}/mlflow.db")) as connection:
         nested = "SELECT count(*) FROM tags WHERE key = 'mlflow.parentRunId'"

@@ -90,7 +90,7 @@ def test_maximising_the_negative_makes_the_same_trials() -> None:
 
 def test_a_resumed_study_knows_what_came_before(tmp_path: Path) -> None:
     """All there is to know is in the storage: two new samplers of one seed go on alike, where the study had come to."""
-    run(mixed, 40, storage=f"sqlite:///{tmp_path}/0.db", study_name="s")
+    run(mixed, 25, storage=f"sqlite:///{tmp_path}/0.db", study_name="s")
     found = []
     for copy in ("1.db", "2.db"):
         shutil.copy(tmp_path / "0.db", tmp_path / copy)

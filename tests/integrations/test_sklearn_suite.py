@@ -27,14 +27,22 @@ ESTIMATORS = [
 
 
 def applying() -> Iterator[Any]:
-    for searched in ESTIMATORS:
+    """Each check once; those that both kinds of estimator have, on the other one too, are long."""
+    checked = set[str]()
+    for searched in reversed(ESTIMATORS):
         for estimator, check in estimator_checks_generator(searched):
             name = check.func.__name__ if hasattr(check, "func") else check.__name__
             does_not_apply = name.startswith("check_array_api") or (
                 name == "check_supervised_y_2d" and is_regressor(searched)
             )
             if not does_not_apply:
-                yield pytest.param(estimator, check, id=f"{type(searched.estimator).__name__}-{name}")
+                yield pytest.param(
+                    estimator,
+                    check,
+                    id=f"{type(searched.estimator).__name__}-{name}",
+                    marks=[] if is_regressor(searched) or name not in checked else pytest.mark.long,
+                )
+                checked.add(name)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -169,7 +169,7 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 
 
 @on_either("kind", MOVES)
-@pytest.mark.parametrize("noise_std", [None, 0.1])
+@pytest.mark.parametrize("noise_std", [None, pytest.param(0.1, marks=pytest.mark.long)])
 def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
     running: Service, kind: str, noise_std: float | None
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from adabkb_client import Client, Float, Study
 from tests.cli.shell import adabkb
-from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, over_http, over_stdio
+from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, in_process, over_http, over_stdio
 
 READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
 REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
@@ -24,9 +24,9 @@ OTHERS = {"suggest", "add_result", "heartbeat", "release"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
-def tools(url: str, *options: str) -> dict[str, Any]:
+def tools(url: str) -> dict[str, Any]:
     async def session() -> dict[str, Any]:
-        async with over_stdio(url, *options) as agent:
+        async with in_process(url) as agent:
             return {tool.name: tool for tool in (await agent.client.list_tools()).tools}
 
     return asyncio.run(session())
@@ -59,12 +59,12 @@ def test_read_only_has_no_tool_that_changes_anything(server: str) -> None:
     with Client(server) as client:
         client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
         before = client.study("s").info()
-    found = tools(server, "--read-only")
-    assert found.keys() == READING
-    assert all(tool.annotations.read_only_hint for tool in found.values())
 
     async def session() -> None:
         async with over_stdio(server, "--read-only") as agent:
+            found = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+            assert found.keys() == READING
+            assert all(tool.annotations.read_only_hint for tool in found.values() if tool.annotations)
             assert "Unknown tool" in await agent.refusal("suggest", study="s")
             assert "Unknown tool" in await agent.refusal("pause", study="s")
             assert (await agent.call("info", study="s"))["active"] == 0
@@ -84,7 +84,9 @@ def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(server
             assert "suggest" not in answer.text
 
 
-@pytest.mark.parametrize("host", [pytest.param("127.0.0.1", marks=pytest.mark.long), "localhost", "[::1]"])
+@pytest.mark.parametrize(
+    "host", [*(pytest.param(host, marks=pytest.mark.long) for host in ("127.0.0.1", "[::1]")), "localhost"]
+)
 def test_http_serves_on_loopback(server: str, host: str) -> None:
     async def session(url: str) -> None:
         async with over_http(url) as agent:
@@ -134,7 +136,7 @@ def test_it_ends_with_its_client(server: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_ends_it(server: str, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [ADABKB, "mcp"], env=environment(server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -70,7 +70,9 @@ def flat(u: Array) -> float:
     return 0.0 * float(u.sum())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.long if kind in ("plain", "beside") else []) for kind in KINDS]
+)
 @pytest.mark.parametrize("objective", [slope, pytest.param(flat, marks=pytest.mark.long)])
 def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], float]) -> None:
     """First points, search, end game and restarts, one by one and in batches, beside a failed point; none comes

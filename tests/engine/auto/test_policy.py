@@ -288,7 +288,7 @@ def assert_goes_on_alike(one: Run, other: Run, objective: Callable[[Array], floa
 
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
-@pytest.mark.parametrize("steps", [0, 3, 25])
+@pytest.mark.parametrize("steps", [0, pytest.param(3, marks=pytest.mark.long), 25])
 def test_a_restored_state_goes_on_as_the_uninterrupted_one(space: Space, steps: int) -> None:
     """Restored from record, cells, dictionary and what was learned, through JSON: the next ten suggestions and every
     number in between are the same bit for bit."""

@@ -167,6 +167,7 @@ def test_all_axes_are_relevant_where_a_metric_may_change_along_them() -> None:
     assert relevant_axes(Problem(unit_space(3), config, 0), learned([0.1, 0.2, 5.0])).all()
 
 
+@pytest.mark.long
 def test_every_part_of_the_box_is_visited_in_the_end() -> None:
     """The largest empty ball shrinks as results come in, though the optimum was found at once."""
     result = run(unit_space(2), bowl, 250)
@@ -189,7 +190,7 @@ SPACES = [
 
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
-@pytest.mark.parametrize("steps", [44, 56, 73])
+@pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
 def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
     lived = run(space, objective, steps)

@@ -94,10 +94,10 @@ def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
 
 
 def test_several_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
-    running = [process(APPEND, migrated_url, "20") for _ in range(3)]
+    running = [process(APPEND, migrated_url, "20") for _ in range(2)]
     said = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]
-    assert [each.returncode for each in running] == [0, 0, 0]
-    assert sorted(said) == log(database) == list(range(1, 61))
+    assert [each.returncode for each in running] == [0, 0]
+    assert sorted(said) == log(database) == list(range(1, 41))
 
 
 def test_a_database_that_is_closed_and_opened_again_is_the_same(migrated_url: str, database: Database) -> None:
