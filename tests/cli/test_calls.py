@@ -298,6 +298,7 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
         (["result", "add", "s", "1", "=3"], "'=3' is not a value of a parameter"),
         (["result", "add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
         (["result", "add", "s", "0.5"], "also give the point of the result"),
+        (["result", "observe", "s", "1", "0", "--metric", "ms=fast"], "--metric ms=fast is not a number"),
         (["trial", "queue", "s", "x=NaN", "y=0"], "parameter 'x' must be a finite number, not nan"),
         (["result", "observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (

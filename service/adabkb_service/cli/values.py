@@ -58,9 +58,17 @@ def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) ->
     Raises:
         Failure: an argument is not ``NAME=NUMBER``.
     """
-    given = {"metrics": values, "std_errors": errors}
+    given = {"metrics": ("--metric", values), "std_errors": ("--metric-std-error", errors)}
+    return {field: _numbers(option, texts) for field, (option, texts) in given.items() if texts}
+
+
+def _numbers(option: str, texts: Sequence[str]) -> dict[str, Any]:
     example = "such as latency_ms=12.5"
-    return {field: parse_point(texts, "a metric", example) for field, texts in given.items() if texts}
+    found = parse_point(texts, "a metric", example)
+    for name, value in found.items():
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            fail(f"{option} {name}={value} is not a number; give NAME=NUMBER, {example}")
+    return found
 
 
 def parse_result(arguments: Sequence[str]) -> tuple[float | None, dict[str, Any]]:
