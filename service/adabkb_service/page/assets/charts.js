@@ -14,7 +14,18 @@ export function colours() {
 }
 
 /** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
-export const RAMP = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
+export const RAMP = [
+  "#440154",
+  "#482878",
+  "#3e4a89",
+  "#31688e",
+  "#26828e",
+  "#1f9e89",
+  "#35b779",
+  "#6ece58",
+  "#b5de2b",
+  "#fde725",
+];
 
 /** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation marks. */
 const font = () => getComputedStyle(document.body).fontFamily.replaceAll('"', "'");
@@ -37,7 +48,14 @@ export function common(ink) {
       borderColor: ink.line,
       textStyle: { color: ink.ink, fontSize: 13, fontWeight: "normal" },
     },
-    legend: { textStyle: { color: ink.muted }, inactiveColor: ink.line, top: 0, left: 0, itemHeight: 10, itemWidth: 16 },
+    legend: {
+      textStyle: { color: ink.muted },
+      inactiveColor: ink.line,
+      top: 0,
+      left: 0,
+      itemHeight: 10,
+      itemWidth: 16,
+    },
   };
 }
 
@@ -102,10 +120,14 @@ export class Chart {
     this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
     if (this.isPrinted) this.isVisible = true;
-    else new IntersectionObserver(([entry]) => {
-      this.isVisible = entry.isIntersecting;
-      if (this.isVisible) this.due();
-    }, { rootMargin: "300px" }).observe(this.frame);
+    else
+      new IntersectionObserver(
+        ([entry]) => {
+          this.isVisible = entry.isIntersecting;
+          if (this.isVisible) this.due();
+        },
+        { rootMargin: "300px" },
+      ).observe(this.frame);
     new ResizeObserver(() => this.chart?.resize()).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.due(true));
   }
@@ -141,7 +163,8 @@ export class Chart {
     } catch (error) {
       console.debug(error);
       if (error.status === 422) this.tell("empty", error.message);
-      else if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} The page tries again when the study changes.`);
+      else if (this.frame.dataset.state !== "shown")
+        this.tell("failed", `${error.message} The page tries again when the study changes.`);
     }
     this.timer = null;
     // What takes the server long, because the study is large, is asked for less often.
@@ -169,7 +192,10 @@ export class Chart {
   save(kind) {
     if (!this.made || this.made.empty) return;
     const name = `${document.getElementById("study").dataset.study}-${this.frame.id}.${kind}`;
-    if (kind === "png") this.drawing("canvas", (drawn) => drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)));
+    if (kind === "png")
+      this.drawing("canvas", (drawn) =>
+        drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)),
+      );
     else if (kind === "svg") download(name, new Blob([this.svg()], { type: "image/svg+xml" }));
     else download(name, new Blob([csv(this.made)], { type: "text/csv" }));
   }
@@ -181,7 +207,12 @@ export class Chart {
   /** What a function makes of the chart, drawn anew with a background. */
   drawing(renderer, use) {
     const { width, height } = this.plot.getBoundingClientRect();
-    const drawn = echarts.init(document.createElement("div"), null, { renderer, ssr: renderer === "svg", width, height });
+    const drawn = echarts.init(document.createElement("div"), null, {
+      renderer,
+      ssr: renderer === "svg",
+      width,
+      height,
+    });
     drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
     const result = use(drawn);
     drawn.dispose();
@@ -191,7 +222,8 @@ export class Chart {
 
 function csv({ header, rows }) {
   const cell = (value) => {
-    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text =
+      value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return BYTE_ORDER_MARK + [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

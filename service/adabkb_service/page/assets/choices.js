@@ -4,7 +4,10 @@ import { Mistyped, number } from "./forms.js";
 import { numeral } from "./words.js";
 
 const PLAIN_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
-const TRUTHS = [["no", false], ["yes", true]];
+const TRUTHS = [
+  ["no", false],
+  ["yes", true],
+];
 
 let made = 0;
 
@@ -55,7 +58,11 @@ export function distinct(row) {
   const found = choices(row);
   found.forEach(({ value, typed }, i) => {
     const first = found.findIndex((other) => other.value === value);
-    if (first < i) throw new Mistyped(filled(row)[i], `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`);
+    if (first < i)
+      throw new Mistyped(
+        filled(row)[i],
+        `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`,
+      );
   });
   return found.map((each) => each.value);
 }
@@ -76,7 +83,10 @@ export function addChoices(row, count = 1) {
 function numbered(row) {
   fields(row).forEach((field, i) => {
     field.labels[0].firstChild.textContent = `Value ${i + 1} `;
-    field.closest(".choice").querySelector("[data-drop]").setAttribute("aria-label", `Remove value ${i + 1}`);
+    field
+      .closest(".choice")
+      .querySelector("[data-drop]")
+      .setAttribute("aria-label", `Remove value ${i + 1}`);
   });
 }
 
@@ -88,7 +98,11 @@ export function dropChoice(row, choice) {
 
 /** Put lines that somebody pastes into a field into fields of their own. */
 export function spread(row, event) {
-  const lines = event.clipboardData.getData("text").split(/[\r\n\t]+/).map((line) => line.trim()).filter((line) => line !== "");
+  const lines = event.clipboardData
+    .getData("text")
+    .split(/[\r\n\t]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   if (lines.length < 2) return;
   event.preventDefault();
   const at = fields(row).indexOf(event.target);
@@ -140,7 +154,9 @@ export function showWeights(row, given) {
 
 /** The weights that are given, by the texts of the values; undefined without any. */
 export function weights(row) {
-  const known = new Map([...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]));
+  const known = new Map(
+    [...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]),
+  );
   const found = choices(row).filter(({ key }) => known.get(key) !== undefined);
   return found.length ? Object.fromEntries(found.map(({ value, key }) => [named(value), known.get(key)])) : undefined;
 }

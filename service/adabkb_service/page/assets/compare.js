@@ -28,24 +28,42 @@ function keep() {
 async function read(id) {
   const segment = encodeURIComponent(id);
   try {
-    const [study, progress] = await Promise.all([call("GET", `${root}/v1/studies/${segment}`), call("GET", `${root}/studies/${segment}/progress.json`)]);
+    const [study, progress] = await Promise.all([
+      call("GET", `${root}/v1/studies/${segment}`),
+      call("GET", `${root}/studies/${segment}/progress.json`),
+    ]);
     return { id, study, ...progress };
   } catch (error) {
     return { id, error: error.message };
   }
 }
 
-const goal = (study) => (study.objectives?.length ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ") : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`);
+const goal = (study) =>
+  study.objectives?.length
+    ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ")
+    : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
 const unitOf = (study) => study.quantities?.value?.unit;
 
 function list(all) {
   const rows = all.map(({ id, study, count, error }) => {
-    const cells = error ? [made("td", { colSpan: 5 }, error)] : [
-      made("td", {}, study.state), made("td", {}, goal(study)), made("td", { className: "num" }, figure(count, 9)),
-      made("td", { className: "num strong" }, study.best ? inUnit(figure(study.best.value, 6), unitOf(study)) : "–"),
-      made("td", { className: "num" }, study.gap === null ? "–" : inUnit(figure(study.gap, 3), unitOf(study))),
-    ];
-    const head = made("th", { scope: "row" }, error ? id : made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id));
+    const cells = error
+      ? [made("td", { colSpan: 5 }, error)]
+      : [
+          made("td", {}, study.state),
+          made("td", {}, goal(study)),
+          made("td", { className: "num" }, figure(count, 9)),
+          made(
+            "td",
+            { className: "num strong" },
+            study.best ? inUnit(figure(study.best.value, 6), unitOf(study)) : "–",
+          ),
+          made("td", { className: "num" }, study.gap === null ? "–" : inUnit(figure(study.gap, 3), unitOf(study))),
+        ];
+    const head = made(
+      "th",
+      { scope: "row" },
+      error ? id : made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id),
+    );
     return made("tr", {}, head, ...cells);
   });
   document.querySelector("#compared tbody").replaceChildren(...rows);
@@ -60,7 +78,12 @@ const chart = new Chart("progress", async () => {
   const all = await reading;
   list(all);
   const drawn = all.filter((each) => each.records?.length);
-  if (!drawn.length) return { empty: all.every((each) => each.error) ? "None of these studies can be read." : "None of these studies has a best result yet, or they have several objectives." };
+  if (!drawn.length)
+    return {
+      empty: all.every((each) => each.error)
+        ? "None of these studies can be read."
+        : "None of these studies has a best result yet, or they have several objectives.",
+    };
   const ink = colours();
   const isShare = across.value === "share";
   const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
@@ -69,19 +92,40 @@ const chart = new Chart("progress", async () => {
   const option = {
     ...common(ink),
     grid: { left: 8, right: 24, top: 56, bottom: 32, containLabel: true },
-    xAxis: numbers(ink, { name: isShare ? "share of its results" : "result", nameLocation: "middle", nameGap: 26, min: 0, ...(isShare ? { max: 1 } : { minInterval: 1 }), splitLine: { show: false } }),
+    xAxis: numbers(ink, {
+      name: isShare ? "share of its results" : "result",
+      nameLocation: "middle",
+      nameGap: 26,
+      min: 0,
+      ...(isShare ? { max: 1 } : { minInterval: 1 }),
+      splitLine: { show: false },
+    }),
     yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
     series: drawn.map((each) => {
       const color = COLOURS[chosen.indexOf(each.id) % COLOURS.length];
       const type = DASHES[Math.floor(chosen.indexOf(each.id) / COLOURS.length)];
       return {
-        type: "line", name: each.id, step: "end", showSymbol: each.records.length < 60, symbolSize: 5, color, lineStyle: { width: 2.25, color, type },
-        data: [...each.records, [each.count, each.records.at(-1)[1]]].map(([seq, value]) => [place(each, seq), value, seq]),
+        type: "line",
+        name: each.id,
+        step: "end",
+        showSymbol: each.records.length < 60,
+        symbolSize: 5,
+        color,
+        lineStyle: { width: 2.25, color, type },
+        data: [...each.records, [each.count, each.records.at(-1)[1]]].map(([seq, value]) => [
+          place(each, seq),
+          value,
+          seq,
+        ]),
       };
     }),
   };
   option.legend.type = "scroll";
-  option.tooltip = { ...option.tooltip, trigger: "item", formatter: ({ seriesName, data: [, value, seq] }) => `${seriesName}\nresult ${seq}: ${figure(value, 6)}` };
+  option.tooltip = {
+    ...option.tooltip,
+    trigger: "item",
+    formatter: ({ seriesName, data: [, value, seq] }) => `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
+  };
   const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
   return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
 });
@@ -89,7 +133,8 @@ const chart = new Chart("progress", async () => {
 function said(all, drawn) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
-  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1) parts.push("their results have different units, so the heights of the lines cannot be compared");
+  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1)
+    parts.push("their results have different units, so the heights of the lines cannot be compared");
   const others = all.filter((each) => !drawn.includes(each)).map((each) => each.id);
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;

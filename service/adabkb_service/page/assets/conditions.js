@@ -39,7 +39,10 @@ export function fitConditions(row, rows) {
   for (const condition of conditionsIn(row)) {
     const parent = part(condition, "parent");
     const others = rows.filter((other) => other !== row && text(other, "name") !== "");
-    fitParents(parent, others.map((other) => [text(other, "name"), other.dataset.key]));
+    fitParents(
+      parent,
+      others.map((other) => [text(other, "name"), other.dataset.key]),
+    );
     fitAllowed(part(condition, "allowed"), parentOf(condition, rows));
   }
 }
@@ -58,8 +61,12 @@ function fitAllowed(holder, parent) {
   const offered = parent === undefined || hasNumbers ? [] : choices(parent);
   if (!differs(holder, [parent?.dataset.key, hasNumbers, offered])) return;
   const checked = new Set([...holder.querySelectorAll("input:checked")].map((box) => box.value));
-  const boxes = offered.map(({ typed, key }) => labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }));
-  holder.replaceChildren(...(hasNumbers ? [labelled("one of the numbers", { inputMode: "decimal", autocomplete: "off" })] : boxes));
+  const boxes = offered.map(({ typed, key }) =>
+    labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }),
+  );
+  holder.replaceChildren(
+    ...(hasNumbers ? [labelled("one of the numbers", { inputMode: "decimal", autocomplete: "off" })] : boxes),
+  );
 }
 
 function labelled(name, properties) {
@@ -80,7 +87,9 @@ export function conditions(row, rows) {
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
     if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
-    const values = isNumeric(parent) ? numbers(part(condition, "allowed").querySelector("input"), text(parent, "kind")) : boxed(condition, parent);
+    const values = isNumeric(parent)
+      ? numbers(part(condition, "allowed").querySelector("input"), text(parent, "kind"))
+      : boxed(condition, parent);
     if (!values.length) throw faulty(`choose a value of ${name}, or remove the condition.`);
     found.set(name, values);
   }
@@ -89,7 +98,9 @@ export function conditions(row, rows) {
 
 function boxed(condition, parent) {
   const checked = new Set([...condition.querySelectorAll("input:checked")].map((box) => box.value));
-  return choices(parent).filter(({ key }) => checked.has(key)).map((each) => each.value);
+  return choices(parent)
+    .filter(({ key }) => checked.has(key))
+    .map((each) => each.value);
 }
 
 /** Numbers with spaces or semicolons between them; commas as well if they are whole. */

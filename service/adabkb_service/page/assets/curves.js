@@ -21,20 +21,34 @@ export function curvesChart(data) {
       xAxis: numbers(ink, { name: "step", nameLocation: "middle", nameGap: 26, splitLine: { show: false } }),
       yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
       series: curves.map((each) => ({
-        type: "line", name: NAMES[each.state] ?? "given back", data: each.points, showSymbol: each.points.length < 3, symbolSize: 5, triggerLineEvent: true, curve: each,
-        color: tint[each.state] ?? ink.muted, lineStyle: { width: each.state === "active" ? 2.5 : 1.25, opacity: 0.75, type: dash[each.state] ?? "solid" },
+        type: "line",
+        name: NAMES[each.state] ?? "given back",
+        data: each.points,
+        showSymbol: each.points.length < 3,
+        symbolSize: 5,
+        triggerLineEvent: true,
+        curve: each,
+        color: tint[each.state] ?? ink.muted,
+        lineStyle: { width: each.state === "active" ? 2.5 : 1.25, opacity: 0.75, type: dash[each.state] ?? "solid" },
       })),
     };
     option.legend.data = [...new Set(option.series.map((each) => each.name))];
-    option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, data: point }) => told(curves[seriesIndex], point) };
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: ({ seriesIndex, data: point }) => told(curves[seriesIndex], point),
+    };
     const rows = curves.flatMap((each) => each.points.map(([step, value]) => [each.trial, each.state, step, value]));
     return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves) };
   };
-  return new Chart("curves", make, { select: async ({ seriesIndex }) => location.assign(data.trialPage((await data.curves())[seriesIndex].trial)) });
+  return new Chart("curves", make, {
+    select: async ({ seriesIndex }) => location.assign(data.trialPage((await data.curves())[seriesIndex].trial)),
+  });
 }
 
 function told(curve, point) {
-  const lines = [`trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "given back"}`];
+  const lines = [
+    `trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "given back"}`,
+  ];
   if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
   if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);
   return lines.join("\n");

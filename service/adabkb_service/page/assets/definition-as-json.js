@@ -22,7 +22,8 @@ function tell(words, isFault = false) {
 function parsed() {
   try {
     const found = JSON.parse(field.value);
-    if (found === null || typeof found !== "object" || Array.isArray(found)) throw new Error("it must be an object, such as {\"direction\": \"maximize\"}.");
+    if (found === null || typeof found !== "object" || Array.isArray(found))
+      throw new Error('it must be an object, such as {"direction": "maximize"}.');
     return found;
   } catch (error) {
     throw new Mistyped(field, `Definition: ${error.message}`);

@@ -32,7 +32,9 @@ export function changes() {
   const now = definition();
   const was = new Map(before.parameters.map((each) => [each.name, each]));
   const changed = now.parameters.filter((each) => !same(each, was.get(each.name)));
-  const given = added().filter((row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "");
+  const given = added().filter(
+    (row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "",
+  );
   names = changed.map((each) => each.name);
   const sent = Object.create(null);
   if (changed.length) sent.parameters = changed;
@@ -45,13 +47,20 @@ export function changes() {
 /** A pointer into the request as a pointer into the whole definition, or the field itself. */
 export function placed(pointer) {
   const [, list, place, ...rest] = pointer.split("/");
-  if (list === "defaults") return added().find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))?.querySelector('[data-part="default"]');
+  if (list === "defaults")
+    return added()
+      .find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))
+      ?.querySelector('[data-part="default"]');
   if (list !== "parameters" || place === undefined) return pointer;
   return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[place]), ...rest].join("/");
 }
 
 const EFFECTS = [
-  ["leaving", (count) => `${counted(count, "result")} outside the new space no longer ${count === 1 ? "counts" : "count"}, and ${count === 1 ? "stays" : "stay"} on record.`],
+  [
+    "leaving",
+    (count) =>
+      `${counted(count, "result")} outside the new space no longer ${count === 1 ? "counts" : "count"}, and ${count === 1 ? "stays" : "stay"} on record.`,
+  ],
   ["returning", (count) => `${counted(count, "result")} ${count === 1 ? "counts" : "count"} again.`],
   ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
 ];
@@ -70,7 +79,10 @@ function show({ detail: { answer, sent } }) {
   section.querySelector("tbody").replaceChildren(...lines);
   const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
   if (!lines.length) effects.unshift("Nothing changes.");
-  else effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${answer.best ? `; the best one is ${figure(answer.best.value)}` : ""}.`);
+  else
+    effects.push(
+      `${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${answer.best ? `; the best one is ${figure(answer.best.value)}` : ""}.`,
+    );
   if (answer.state === "complete") effects.push("The study is complete then.");
   document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
   section.querySelector(".scroll").hidden = !lines.length;

@@ -11,10 +11,19 @@ const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "";
 const fieldOf = (combination, row) => combination.querySelector(`[data-of="${row.dataset.key}"]`);
 
-const SYMBOLS = new Map([["≤", "<="], ["≥", ">="], ["=", "=="], ["", "=="]]);
+const SYMBOLS = new Map([
+  ["≤", "<="],
+  ["≥", ">="],
+  ["=", "=="],
+  ["", "=="],
+]);
 const COMPARED = /^(<=|>=|<|>|≤|≥|=|)\s*(.*)$/;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const KEYWORDS = new Set("False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(" "));
+const KEYWORDS = new Set(
+  "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(
+    " ",
+  ),
+);
 
 /** The parameters that a combination may name: those that have a name and vary. */
 const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(row, "kind") !== "fixed");
@@ -83,7 +92,14 @@ const header = (name) => Object.assign(document.createElement("th"), { scope: "c
 
 /** A cell for a parameter in a combination: its values to choose from, or a field for a number. */
 function cell(row, before, place) {
-  const field = isNumeric(row) ? Object.assign(document.createElement("input"), { placeholder: "any", size: 8, autocomplete: "off", inputMode: "text" }) : document.createElement("select");
+  const field = isNumeric(row)
+    ? Object.assign(document.createElement("input"), {
+        placeholder: "any",
+        size: 8,
+        autocomplete: "off",
+        inputMode: "text",
+      })
+    : document.createElement("select");
   if (!isNumeric(row)) {
     field.add(new Option("any", ""));
     for (const { typed, key } of choices(row)) field.add(new Option(typed, key));
@@ -100,7 +116,10 @@ function cell(row, before, place) {
 /** A constraint for each combination; of rows without any value there is none. */
 export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
 
-const said = (combination, rows) => `not (${given(combination, rows).map((row) => compared(row, fieldOf(combination, row))).join(" and ")})`;
+const said = (combination, rows) =>
+  `not (${given(combination, rows)
+    .map((row) => compared(row, fieldOf(combination, row)))
+    .join(" and ")})`;
 
 const given = (combination, rows) => columns(rows).filter((row) => fieldOf(combination, row)?.value.trim());
 const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
@@ -127,8 +146,10 @@ function number(row, field) {
   const [, typed, digits] = COMPARED.exec(field.value.trim());
   const symbol = SYMBOLS.get(typed) ?? typed;
   const value = numeral(digits);
-  if (!Number.isFinite(value)) throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
-  if (symbol === "==" && isReal(row)) throw mistyped(field, `a value of exactly ${digits} is very unlikely. Write > ${digits} or < ${digits}.`);
+  if (!Number.isFinite(value))
+    throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
+  if (symbol === "==" && isReal(row))
+    throw mistyped(field, `a value of exactly ${digits} is very unlikely. Write > ${digits} or < ${digits}.`);
   return `${symbol} ${value}`;
 }
 
@@ -142,5 +163,8 @@ function literal(value, field) {
 /** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side. */
 function quoted(words, field) {
   if (words.includes("\\")) throw mistyped(field, `“${words}” has a backslash. Give it a name without one.`);
-  return words.match(/[^"]+|"+/g).map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`)).join(" ");
+  return words
+    .match(/[^"]+|"+/g)
+    .map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`))
+    .join(" ");
 }

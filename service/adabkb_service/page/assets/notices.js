@@ -2,7 +2,8 @@
 
 /** Events that somebody is told of who does not look at the page, as webhooks are. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
-const isTold = ({ kind, payload }) => (kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed);
+const isTold = ({ kind, payload }) =>
+  kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed;
 
 /** Let the button turn notifications on and off, and answer what tells of an event in words. */
 export function notices(study) {
@@ -14,7 +15,11 @@ export function notices(study) {
     button.hidden = false;
     button.setAttribute("aria-pressed", String(isOn()));
     button.disabled = Notification.permission === "denied";
-    button.textContent = button.disabled ? "This browser blocks notifications from this page" : isOn() ? "Notified in this browser: turn off" : "Notify me in this browser";
+    button.textContent = button.disabled
+      ? "This browser blocks notifications from this page"
+      : isOn()
+        ? "Notified in this browser: turn off"
+        : "Notify me in this browser";
   };
   button.addEventListener("click", async () => {
     if (isOn()) localStorage.removeItem(key);

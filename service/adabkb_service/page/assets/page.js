@@ -14,45 +14,107 @@ const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 /** The former values of the fields that a form has changed. */
 function before(element, sent) {
   const was = JSON.parse(element.dataset.before);
-  return Object.fromEntries(Object.keys(sent).filter((name) => name in was).map((name) => [name, was[name]]));
+  return Object.fromEntries(
+    Object.keys(sent)
+      .filter((name) => name in was)
+      .map((name) => [name, was[name]]),
+  );
 }
 
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
 const ACTIONS = {
-  preview: { then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })) },
+  preview: {
+    then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })),
+  },
   edited: { says: () => "The changes are saved.", goto: (answer) => studyPage(answer.id) },
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
     goto: (answer) => answer.trials.length && `${studyPage(answer.study.id)}/trials/${answer.trials[0].number}`,
-    says: (answer) => (answer.trials.length ? "This point is reserved for you." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
+    says: (answer) =>
+      answer.trials.length ? "This point is reserved for you." : `No point now: ${answer.reason.replaceAll("_", " ")}.`,
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
-  repeat: { says: ({ trials }) => (trials.length > 1 ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.` : `Trial ${trials[0].number} is queued.`) },
-  limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  pause: { says: () => "Paused: no new points are issued.", undo: () => ({ method: "PATCH", body: { state: "running" } }) },
+  repeat: {
+    says: ({ trials }) =>
+      trials.length > 1
+        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.`
+        : `Trial ${trials[0].number} is queued.`,
+  },
+  limits: {
+    says: () => "The limits are changed.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  pause: {
+    says: () => "Paused: no new points are issued.",
+    undo: () => ({ method: "PATCH", body: { state: "running" } }),
+  },
   resume: { says: () => "Resumed.", undo: () => ({ method: "PATCH", body: { state: "paused" } }) },
-  exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
-  include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
-  correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
+  exclude: {
+    says: () => "The result no longer counts.",
+    undo: () => ({ method: "PATCH", body: { excluded: false } }),
+    goto: stay,
+  },
+  include: {
+    says: () => "The result counts again.",
+    undo: () => ({ method: "PATCH", body: { excluded: true } }),
+    goto: stay,
+  },
+  correct: {
+    says: () => "The result is corrected.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  amend: {
+    says: (_, sent) => amended(sent),
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+  },
   added: { says: () => "The numbers are added to the result." },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
-  words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  catalogue: { says: () => "The catalogue is changed.", undo: (_, { catalogues }) => reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } }, goto: stay },
-  note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  widen: { says: () => "The range is wider now.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  words: {
+    says: () => "Names and units are changed.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  catalogue: {
+    says: () => "The catalogue is changed.",
+    undo: (_, { catalogues }) =>
+      reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } },
+    goto: stay,
+  },
+  note: {
+    says: () => "The note is stored.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  widen: {
+    says: () => "The range is wider now.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
   release: { says: () => "The trial is given back.", goto: stay },
   fail: { says: () => "The trial has failed.", goto: stay },
-  delete: { says: () => "The study is in the trash.", undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }), goto: () => `${root}/` },
+  delete: {
+    says: () => "The study is in the trash.",
+    undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }),
+    goto: () => `${root}/`,
+  },
   restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
   purge: { says: () => "The study is permanently deleted.", goto: stay },
   share: { says: () => "The study is shared.", goto: stay },
-  unshare: { says: () => "The right is revoked.", undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }), goto: stay },
+  unshare: {
+    says: () => "The right is revoked.",
+    undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }),
+    goto: stay,
+  },
   link: { says: () => "Copy the link now: it is not shown again.", then: showLink },
   webhook: { says: () => "Copy the secret now: it is not shown again.", then: showSecret },
-  turn: { says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."), goto: stay },
+  turn: {
+    says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."),
+    goto: stay,
+  },
   unhook: { says: () => "The webhook is deleted.", goto: stay },
   unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
@@ -135,7 +197,8 @@ document.addEventListener("submit", async (event) => {
   clearProblem(form);
   button.disabled = true;
   try {
-    for (const field of form.querySelectorAll("[data-remember]")) localStorage.setItem(field.dataset.remember, field.value);
+    for (const field of form.querySelectorAll("[data-remember]"))
+      localStorage.setItem(field.dataset.remember, field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
@@ -169,15 +232,20 @@ document.addEventListener("click", async (event) => {
 function freshen(element) {
   tellTimes(element);
   for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
-  for (const each of element.querySelectorAll("[data-duration]")) each.textContent = span(Number(each.dataset.duration));
+  for (const each of element.querySelectorAll("[data-duration]"))
+    each.textContent = span(Number(each.dataset.duration));
 }
 
 document.addEventListener("htmx:afterSettle", () => freshen(document.body));
-document.addEventListener("htmx:responseError", ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")));
+document.addEventListener(
+  "htmx:responseError",
+  ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")),
+);
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
-for (const field of document.querySelectorAll("[data-remember]")) field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
+for (const field of document.querySelectorAll("[data-remember]"))
+  field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
 freshen(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

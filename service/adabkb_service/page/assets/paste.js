@@ -55,10 +55,14 @@ export function takeTables(form, data) {
     const bad = looked.rows.filter((row) => row.faults.length);
     const left = looked.rows.length - good.length - bad.length;
     const told = [`${counted(good.length, "result")} will be added.`];
-    if (left) told.push(`${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`);
+    if (left)
+      told.push(
+        `${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`,
+      );
     part("said").textContent = told.join(" ");
     part("skip-line").hidden = !bad.length;
-    part("skip-line").querySelector("span").textContent = `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
+    part("skip-line").querySelector("span").textContent =
+      `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
     part("go").textContent = `Add ${counted(good.length, "result")}`;
     part("go").disabled = !good.length || (bad.length > 0 && !part("skip").checked);
     clearProblem(form);
@@ -72,7 +76,9 @@ export function takeTables(form, data) {
     const [file] = part("file").files;
     if (!file) return;
     try {
-      part("text").value = file.name.toLowerCase().endsWith(".xlsx") ? await sheet(form.dataset.sheet, file) : await file.text();
+      part("text").value = file.name.toLowerCase().endsWith(".xlsx")
+        ? await sheet(form.dataset.sheet, file)
+        : await file.text();
       part("file").value = "";
       await begin();
     } catch (error) {
@@ -82,7 +88,8 @@ export function takeTables(form, data) {
 
   const begin = async () => {
     const table = read(part("text").value.replace(/^\uFEFF/, ""));
-    if (!table.rows.length) throw new Error("The first line must name the columns, and each other line must be a result.");
+    if (!table.rows.length)
+      throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
     show("preview");
     await look(table, known, guess(table.header, known));
@@ -115,7 +122,11 @@ export function takeTables(form, data) {
     part("text").value = "";
     form.closest("dialog").close();
     const undo = async () => {
-      for (const seq of seqs) await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: "the table was removed again" });
+      for (const seq of seqs)
+        await call("PATCH", `${data.api}/observations/${seq}`, {
+          excluded: true,
+          reason: "the table was removed again",
+        });
       changed();
     };
     say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MOST_UNDONE && undo);
@@ -127,7 +138,11 @@ const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed
 
 /** The text of an Excel file, which the server reads. */
 async function sheet(path, file) {
-  const answer = await fetch(path, { method: "POST", body: file, headers: { Accept: "text/tab-separated-values, application/json" } });
+  const answer = await fetch(path, {
+    method: "POST",
+    body: file,
+    headers: { Accept: "text/tab-separated-values, application/json" },
+  });
   if (answer.ok) return answer.text();
   const problem = (answer.headers.get("Content-Type") ?? "").includes("json") ? await answer.json() : {};
   throw new Error(problem.errors?.[0]?.detail ?? problem.detail ?? `The server answered ${answer.status}.`);
@@ -135,7 +150,11 @@ async function sheet(path, file) {
 
 /** What the columns lack, in a sentence; empty if they are enough. */
 function missing(known, keys) {
-  const needed = known.filter((role) => (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) && !keys.includes(role.key));
+  const needed = known.filter(
+    (role) =>
+      (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) &&
+      !keys.includes(role.key),
+  );
   if (!needed.length) return "";
   const names = needed.map((role) => role.label).join(", ");
   return `No column is assigned to ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
@@ -146,16 +165,23 @@ function understood({ line, cells }, columns, header) {
   const row = { line, cells, shows: [], faults: [], item: null, left: "" };
   const item = { parameters: Object.create(null) };
   let lacking = 0;
-  const fault = (i, message, remedy) => row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
+  const fault = (i, message, remedy) =>
+    row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
   if (cells.slice(header.length).some((cell) => cell !== "")) {
-    row.faults.push({ i: -1, text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.` });
+    row.faults.push({
+      i: -1,
+      text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.`,
+    });
   }
   columns.forEach((role, i) => {
     const cell = cells[i] ?? "";
     row.shows[i] = cell;
     if (!role) return;
     if (role.key === "state" || role.key === "excluded") {
-      const isLeft = role.key === "state" ? !["", "complete", "completed"].includes(cell.toLowerCase()) : cell.toLowerCase() === "true";
+      const isLeft =
+        role.key === "state"
+          ? !["", "complete", "completed"].includes(cell.toLowerCase())
+          : cell.toLowerCase() === "true";
       if (isLeft) row.left ||= role.key === "state" ? cell.toLowerCase() : "excluded";
       return;
     }
@@ -171,10 +197,19 @@ function understood({ line, cells }, columns, header) {
       const [value, error] = role.isResult ? withError(cell, role.read) : [role.read(cell)];
       const holder = role.group ? (item[role.group] ??= Object.create(null)) : item;
       holder[role.field] = value;
-      if (error !== undefined) (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[role.key === "value" ? "std_error" : role.field] = error;
+      if (error !== undefined)
+        (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[
+          role.key === "value" ? "std_error" : role.field
+        ] = error;
       row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
     } catch (problem) {
-      fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.");
+      fault(
+        i,
+        problem.message,
+        role.isResult
+          ? "Write a number, or n.d. if there is no result."
+          : "Correct it, or leave the cell empty if unknown.",
+      );
     }
   }
   if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
@@ -191,7 +226,10 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
     const some = good.slice(start, start + BATCH);
     document.getElementById("paste-said").textContent = `Checking ${counted(good.length, "result")} …`;
     try {
-      const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item), dry_run: true });
+      const answer = await call("POST", `${data.api}/observations`, {
+        items: some.map((row) => row.item),
+        dry_run: true,
+      });
       answer.items.forEach((found, k) => {
         if (found.status < 400) return;
         const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
@@ -211,8 +249,13 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
 
 /** A fault with its line and its column: /parameters/minutes is in the column of minutes. */
 function placed({ line }, pointer, detail, { header }, keys, known) {
-  const [group, ...names] = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const role = known.find((each) => (names.length ? each.group === group && each.field === names[0] : !each.group && each.field === group));
+  const [group, ...names] = pointer
+    .split("/")
+    .slice(1)
+    .map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const role = known.find((each) =>
+    names.length ? each.group === group && each.field === names[0] : !each.group && each.field === group,
+  );
   const i = role ? keys.indexOf(role.key) : -1;
   const where = i >= 0 ? `, column ${header[i]}` : role ? `, ${role.label}` : "";
   return { i, text: `Line ${line}${where}: ${detail}` };
@@ -236,7 +279,9 @@ function draw({ table, known, keys, rows }, choose) {
     select.setAttribute("aria-label", `Column ${name || i + 1} is`);
     select.add(new Option("– left out –", ""));
     for (const role of known) select.add(new Option(role.label, role.key, false, keys[i] === role.key));
-    select.addEventListener("change", () => choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))));
+    select.addEventListener("change", () =>
+      choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))),
+    );
     const cell = made("th", {}, "");
     cell.scope = "col";
     cell.append(made("span", {}, name || `column ${i + 1}`), select);

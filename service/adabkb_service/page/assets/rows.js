@@ -11,7 +11,12 @@ let isStale = false; // whether the table has changed since, and still has to be
 /** An input in a cell or below the row, which belongs to the form. */
 function field(name, label, value, { group, isOptional = false } = {}) {
   const input = document.createElement("input");
-  Object.assign(input, { name, value: value === null || value === undefined ? "" : JSON.stringify(value), inputMode: "decimal", autocomplete: "off" });
+  Object.assign(input, {
+    name,
+    value: value === null || value === undefined ? "" : JSON.stringify(value),
+    inputMode: "decimal",
+    autocomplete: "off",
+  });
   input.setAttribute("form", FORM);
   input.setAttribute("aria-label", label);
   input.dataset.type = "number";
@@ -31,22 +36,58 @@ function begin(row) {
     const { field: name, measured: metric } = cell.dataset;
     const label = metric ?? (name === "value" ? "Result" : "Standard error");
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    cell.replaceChildren(field(metric ?? name, label, value, { group: metric === undefined ? undefined : "metrics", isOptional: told !== null && name === "std_error" }));
+    cell.replaceChildren(
+      field(metric ?? name, label, value, {
+        group: metric === undefined ? undefined : "metrics",
+        isOptional: told !== null && name === "std_error",
+      }),
+    );
   }
   const form = made("form", { id: FORM, className: "row-form" });
-  Object.assign(form.dataset, told
-    ? { api: `PATCH ${api}/observations/${told.seq}`, action: told.missing.length ? "added" : "amend", before: JSON.stringify(told) }
-    : { api: `POST ${api}/observe`, action: "entered", body: JSON.stringify({ trial: asked.trial, ...(asked.attempt ? { attempt: asked.attempt } : {}), ...(asked.metrics.length ? { partial: true } : {}) }) });
+  Object.assign(
+    form.dataset,
+    told
+      ? {
+          api: `PATCH ${api}/observations/${told.seq}`,
+          action: told.missing.length ? "added" : "amend",
+          before: JSON.stringify(told),
+        }
+      : {
+          api: `POST ${api}/observe`,
+          action: "entered",
+          body: JSON.stringify({
+            trial: asked.trial,
+            ...(asked.attempt ? { attempt: asked.attempt } : {}),
+            ...(asked.metrics.length ? { partial: true } : {}),
+          }),
+        },
+  );
   const errors = Object.keys(told ? told.std_errors : Object.fromEntries(asked.std_errors.map((name) => [name, null])));
-  for (const name of errors) form.append(labelled(`Standard error of ${name}`, field(name, `Standard error of ${name}`, told?.std_errors[name], { group: "std_errors", isOptional: told !== null })));
+  for (const name of errors)
+    form.append(
+      labelled(
+        `Standard error of ${name}`,
+        field(name, `Standard error of ${name}`, told?.std_errors[name], {
+          group: "std_errors",
+          isOptional: told !== null,
+        }),
+      ),
+    );
   if (told) {
     const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
     const excluded = made("input", { type: "checkbox", name: "excluded", checked: told.excluded });
-    form.append(labelled("Reason, for the log", why), made("label", { className: "check" }, excluded, " does not count (excluded)"));
+    form.append(
+      labelled("Reason, for the log", why),
+      made("label", { className: "check" }, excluded, " does not count (excluded)"),
+    );
   }
   const problem = made("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
-  const save = made("button", { type: "submit", className: "primary", textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result" });
+  const save = made("button", {
+    type: "submit",
+    className: "primary",
+    textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result",
+  });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
   cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
@@ -54,7 +95,9 @@ function begin(row) {
   row.classList.add("editing");
   row.after(below);
   editor.below = below;
-  const first = cells.map((cell) => cell.querySelector("input")).find((input) => !told?.missing.length || input.value === "" && input.name !== "std_error");
+  const first = cells
+    .map((cell) => cell.querySelector("input"))
+    .find((input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"));
   first?.focus();
   first?.select();
 }
@@ -112,4 +155,8 @@ document.body.addEventListener("study-changed", (event) => {
 });
 
 const form = document.getElementById("paste-form"); // who may only read has none
-if (form) takeTables(form, new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study));
+if (form)
+  takeTables(
+    form,
+    new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study),
+  );

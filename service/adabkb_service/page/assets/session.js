@@ -28,7 +28,8 @@ async function check() {
   }
   if (answer.status === 401) return tell("You are no longer logged in.", "Log in", location.href);
   const found = answer.ok ? await answer.json() : null;
-  if (found && found.token !== token) return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
+  if (found && found.token !== token)
+    return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
   if (found) banner.hidden = true;
 }
 

@@ -1,6 +1,22 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
-import { addChoices, choices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, showValue, showWeights, spread, text, weights } from "./choices.js";
+import {
+  addChoices,
+  choices,
+  distinct,
+  dropChoice,
+  fieldOfChoice,
+  fieldOfWeight,
+  fitWeights,
+  meant,
+  next,
+  part,
+  showValue,
+  showWeights,
+  spread,
+  text,
+  weights,
+} from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
@@ -74,7 +90,22 @@ function summarized(row) {
   return line;
 }
 
-function inWords({ name, kind, low, high, step, scale, periodic, context, when, value, descriptors: numbers, unit, label, ...listed }) {
+function inWords({
+  name,
+  kind,
+  low,
+  high,
+  step,
+  scale,
+  periodic,
+  context,
+  when,
+  value,
+  descriptors: numbers,
+  unit,
+  label,
+  ...listed
+}) {
   const known = listed.choices ?? listed.values;
   const kinds = {
     float: () => inUnit(`a number from ${low ?? "–"} to ${high ?? "–"}`, unit),
@@ -82,16 +113,36 @@ function inWords({ name, kind, low, high, step, scale, periodic, context, when, 
     categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
     ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
     bool: () => "yes or no",
-    catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
+    catalogue: () =>
+      listed.table
+        ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}`
+        : "a row of a table, which is empty",
     fixed: () => `always ${quoted([value])}`,
     "": () => "of a kind that does not exist",
   };
-  const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known, not chosen", when && `, only if ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [
+    label && `, called ${quoted([label])}`,
+    numbers && `, described by ${quoted(Object.keys(numbers))}`,
+    step && ` in steps of ${step}`,
+    scale && ", on a log scale",
+    periodic && ", whose ends are the same point",
+    context && ", known, not chosen",
+    when &&
+      `, only if ${Object.entries(when)
+        .map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`)
+        .join(" and ")}`,
+  ];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
-const TRUTHS = new Map([[true, "yes"], [false, "no"]]);
-const quoted = (values, between = ", ") => values.map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value))).join(between);
+const TRUTHS = new Map([
+  [true, "yes"],
+  [false, "no"],
+]);
+const quoted = (values, between = ", ") =>
+  values
+    .map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value)))
+    .join(between);
 
 /** The parameters that the rows describe. */
 export const parameters = () => rows().map(described);
@@ -170,13 +221,17 @@ export const constraints = () => exclusions(rows());
 
 /** What somebody believes of the optimum, by the names of parameters; undefined where nobody believes anything. */
 export function beliefs() {
-  const found = rows().map((row) => [text(row, "name"), belief(row)]).filter(([, each]) => each);
+  const found = rows()
+    .map((row) => [text(row, "name"), belief(row)])
+    .filter(([, each]) => each);
   return found.length ? Object.fromEntries(found) : undefined;
 }
 
 /** The values that are in use, by the names of parameters; undefined where there are none. */
 export function baseline() {
-  const found = rows().map((row) => [text(row, "name"), inUse(row)]).filter(([, each]) => each !== undefined);
+  const found = rows()
+    .map((row) => [text(row, "name"), inUse(row)])
+    .filter(([, each]) => each !== undefined);
   return found.length ? Object.fromEntries(found) : undefined;
 }
 

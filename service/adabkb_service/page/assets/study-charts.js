@@ -10,8 +10,18 @@ import { validationChart } from "./validation.js";
 import { timelineChart } from "./workers.js";
 
 const CHARTS = {
-  history: historyChart, front: frontChart, volume: volumeChart, gap: gapChart, curves: curvesChart, validation: validationChart, importance: importanceChart,
-  parallel: parallelChart, slices: slicesChart, contour: contourChart, partition: partitionChart, timeline: timelineChart,
+  history: historyChart,
+  front: frontChart,
+  volume: volumeChart,
+  gap: gapChart,
+  curves: curvesChart,
+  validation: validationChart,
+  importance: importanceChart,
+  parallel: parallelChart,
+  slices: slicesChart,
+  contour: contourChart,
+  partition: partitionChart,
+  timeline: timelineChart,
 };
 
 /** The charts, once their selects of parameters have options: those that vary. */
@@ -22,7 +32,9 @@ export async function chartsOf(data) {
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
     select.closest("label").hidden = scales.length < 2;
   }
-  const charts = Object.entries(CHARTS).filter(([name]) => document.getElementById(name)).map(([, make]) => make(data));
+  const charts = Object.entries(CHARTS)
+    .filter(([name]) => document.getElementById(name))
+    .map(([, make]) => make(data));
   document.getElementById("shown-metric")?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
   return charts;
 }

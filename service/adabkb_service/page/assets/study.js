@@ -58,8 +58,10 @@ async function recommend() {
   const feasible = table.querySelector("[data-feasible]");
   if (feasible) {
     const probability = model?.feasible_probability;
-    feasible.querySelector("[data-by=model]").textContent = probability == null ? "–" : `with probability ${figure(probability, 2)}`;
-    feasible.querySelector("[data-by=observed]").textContent = observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
+    feasible.querySelector("[data-by=model]").textContent =
+      probability == null ? "–" : `with probability ${figure(probability, 2)}`;
+    feasible.querySelector("[data-by=observed]").textContent =
+      observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
   }
   table.removeAttribute("aria-busy");
 }
@@ -90,10 +92,13 @@ let listedAt = 0;
 
 /** Bring the table of trials up to date, but not too often. */
 function listAgain() {
-  listing ??= setTimeout(() => {
-    [listing, listedAt] = [null, Date.now()];
-    document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
-  }, Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()));
+  listing ??= setTimeout(
+    () => {
+      [listing, listedAt] = [null, Date.now()];
+      document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+    },
+    Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()),
+  );
 }
 
 /** Something has happened: wait for what comes with it, then show all of it at once. */

@@ -12,7 +12,10 @@ const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 /** Whether somebody has begun to fill in a part of the page. */
 function isTyped(part) {
   const fields = [...part.querySelectorAll("input, textarea")];
-  return part.querySelector("dialog[open]") !== null || fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+  return (
+    part.querySelector("dialog[open]") !== null ||
+    fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)
+  );
 }
 
 /** Show what has become of the trial. */
@@ -23,7 +26,8 @@ async function refresh() {
   const { state: before, attempt } = document.getElementById("trial-heading").dataset;
   const now = found.getElementById("trial-heading").dataset;
   const held = UNLESS_TYPED.filter((id) => isTyped(document.getElementById(id)));
-  for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))]) document.getElementById(id).replaceWith(found.getElementById(id));
+  for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
+    document.getElementById(id).replaceWith(found.getElementById(id));
   if (held.length && (now.state !== before || now.attempt !== attempt)) {
     banner.textContent = `The trial changed while you were typing: it is ${now.words} now. Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;
@@ -37,9 +41,18 @@ document.addEventListener("change", async ({ target }) => {
   target.disabled = true;
   const refused = [];
   for (const file of target.files) {
-    const options = { method: "POST", body: file, headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" } };
-    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(() => null);
-    if (!answer?.ok) refused.push(`${file.name}: ${answer ? (await answer.json().catch(() => ({}))).detail ?? answer.status : "the server does not answer"}`);
+    const options = {
+      method: "POST",
+      body: file,
+      headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" },
+    };
+    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(
+      () => null,
+    );
+    if (!answer?.ok)
+      refused.push(
+        `${file.name}: ${answer ? ((await answer.json().catch(() => ({}))).detail ?? answer.status) : "the server does not answer"}`,
+      );
   }
   target.value = "";
   target.disabled = false;
@@ -75,7 +88,19 @@ source.addEventListener("error", () => {
   reachable(false);
   isLost = true;
 });
-for (const kind of ["leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped", "corrected", "measured", "completed"]) {
+for (const kind of [
+  "leased",
+  "expired",
+  "released",
+  "observed",
+  "failed",
+  "retried",
+  "annotated",
+  "stopped",
+  "corrected",
+  "measured",
+  "completed",
+]) {
   source.addEventListener(kind, ({ data }) => {
     const event = JSON.parse(data);
     if (event.trial === number || event.kind === "completed") changed();

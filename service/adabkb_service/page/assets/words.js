@@ -4,7 +4,11 @@
 export function figure(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-4)) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("-", "−");
+  if (size !== 0 && (size >= 1e6 || size < 1e-4))
+    return value
+      .toExponential(digits - 1)
+      .replace(/\.?0+e/, "e")
+      .replace("-", "−");
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
@@ -12,7 +16,10 @@ const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none. */
 export function numeral(text) {
-  const plain = text.trim().replaceAll("−", "-").replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+  const plain = text
+    .trim()
+    .replaceAll("−", "-")
+    .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
@@ -23,7 +30,12 @@ export function plusMinus(mean, std) {
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
 
-const UNITS_OF_TIME = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+const UNITS_OF_TIME = [
+  [86400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
 
 /** Seconds in the largest unit of which they are a multiple, as the server writes them. */
 export function inLargestUnit(seconds) {
@@ -58,7 +70,12 @@ export function shown(value) {
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const UNITS = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
 
 /** A time as the browser's zone has it. */
 export const atClock = (text) => clock.format(new Date(text));
@@ -80,7 +97,11 @@ export function tellTimes(element) {
   }
 }
 
-const SPANS = [["days", 86400], ["hours", 3600], ["minutes", 60]];
+const SPANS = [
+  ["days", 86400],
+  ["hours", 3600],
+  ["minutes", 60],
+];
 
 /** A duration in words. */
 export function span(seconds) {
