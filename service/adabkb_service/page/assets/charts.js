@@ -226,7 +226,8 @@ function csv({ header, rows }) {
       value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return BYTE_ORDER_MARK + [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  const lines = [header, ...rows].map((row) => row.map(cell).join(","));
+  return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
 function download(name, blob) {

@@ -74,7 +74,8 @@ export const fieldOfChoice = (row, place) => filled(row)[place] ?? fields(row)[0
 export function addChoices(row, count = 1) {
   for (let i = 0; i < count; i += 1) {
     const choice = copied("choice");
-    part(choice, "choice").dataset.key = `choice-${(made += 1)}`;
+    made += 1;
+    part(choice, "choice").dataset.key = `choice-${made}`;
     part(row, "choices").append(choice);
   }
   numbered(row);
@@ -107,7 +108,7 @@ export function spread(row, event) {
   event.preventDefault();
   const at = fields(row).indexOf(event.target);
   addChoices(row, Math.max(0, at + lines.length - fields(row).length));
-  lines.forEach((line, i) => (fields(row)[at + i].value = line));
+  for (const [i, line] of lines.entries()) fields(row)[at + i].value = line;
   event.target.dispatchEvent(new Event("input", { bubbles: true }));
 }
 

@@ -1,7 +1,7 @@
 // Combinations that are never suggested, in the form for a new study: a table with a column for each parameter. A row
 // becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
 
-import { choices, copied, differs, part, text } from "./choices.js";
+import { choices, copied, differs, text } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 

@@ -28,9 +28,9 @@ const split = (text, by) =>
     .filter((each) => each !== "");
 
 const READ = {
-  json: (element, text) => JSON.parse(text),
-  lines: (element, text) => split(text, "\n"),
-  list: (element, text) => split(text, ","),
+  json: (_, text) => JSON.parse(text),
+  lines: (_, text) => split(text, "\n"),
+  list: (_, text) => split(text, ","),
   pairs: (element, text) => Object.fromEntries(split(text, "\n").map((line) => pair(element, line))),
   limit: (element, text) => (text === "never" ? null : number(element)),
   duration,
@@ -98,7 +98,8 @@ export function body(form) {
     const value = read(element);
     if (value === undefined) continue;
     const group = element.dataset.group;
-    const holder = group ? (found[group] ??= Object.create(null)) : found;
+    if (group) found[group] ??= Object.create(null);
+    const holder = group ? found[group] : found;
     holder[element.name] = value;
   }
   return found;

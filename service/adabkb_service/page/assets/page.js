@@ -21,10 +21,10 @@ function before(element, sent) {
   );
 }
 
-/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
+/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``after`` shows what came. */
 const ACTIONS = {
   preview: {
-    then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })),
+    after: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })),
   },
   edited: { says: () => "The changes are saved.", goto: (answer) => studyPage(answer.id) },
   create: { goto: (answer) => studyPage(answer.id) },
@@ -109,8 +109,8 @@ const ACTIONS = {
     undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }),
     goto: stay,
   },
-  link: { says: () => "Copy the link now: it is not shown again.", then: showLink },
-  webhook: { says: () => "Copy the secret now: it is not shown again.", then: showSecret },
+  link: { says: () => "Copy the link now: it is not shown again.", after: showLink },
+  webhook: { says: () => "Copy the secret now: it is not shown again.", after: showSecret },
   turn: {
     says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."),
     goto: stay,
@@ -157,7 +157,7 @@ function asWorker(button, sent) {
 async function perform(element, sent) {
   const [method, path] = element.dataset.api.split(" ");
   const answer = await call(method, path, sent);
-  const { says, undo, goto, then } = ACTIONS[element.dataset.action];
+  const { says, undo, goto, after } = ACTIONS[element.dataset.action];
   const text = says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
   const back = way && { path, ...way };
@@ -170,7 +170,7 @@ async function perform(element, sent) {
     return;
   }
   if (text) say(text, back && (() => takeBack(back)));
-  then?.(answer, sent, element);
+  after?.(answer, sent, element);
   changed();
 }
 

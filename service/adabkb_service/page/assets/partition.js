@@ -70,7 +70,7 @@ export function partitionChart(data) {
       if (!leaves.length) option.visualMap = [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)
-        option.series.push(points(seen, x, y, ink), star(through, x, y, ink, now === end && recommendation.model));
+        option.series.push(points(seen, x, y, ink), star(through, x, y, now === end && recommendation.model));
       option.tooltip = {
         ...option.tooltip,
         formatter: ({ seriesIndex, dataIndex, data: point }) =>
@@ -164,7 +164,7 @@ function flat() {
   };
 }
 
-function star(through, x, y, ink, isThere) {
+function star(through, x, y, isThere) {
   const data = isThere ? [[x.position(through[x.name]), y.position(through[y.name])]] : [];
   return {
     type: "scatter",

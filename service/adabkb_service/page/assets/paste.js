@@ -31,7 +31,8 @@ export function takeTables(form, data) {
   /** Read the rows by what the columns are, try them on the server, and show what would become of them. */
   const look = async (table, known, keys) => {
     clearProblem(form);
-    const turn = (looked = { table, known, keys, rows: [] });
+    const turn = { table, known, keys, rows: [] };
+    looked = turn;
     part("go").disabled = true;
     part("skip").checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
@@ -192,15 +193,17 @@ function understood({ line, cells }, columns, header) {
     }
     attempt(role, cell, i);
   });
+  function put(group, name, value) {
+    if (group) item[group] ??= Object.create(null);
+    const holder = group ? item[group] : item;
+    holder[name] = value;
+  }
   function attempt(role, cell, i) {
     try {
       const [value, error] = role.isResult ? withError(cell, role.read) : [role.read(cell)];
-      const holder = role.group ? (item[role.group] ??= Object.create(null)) : item;
-      holder[role.field] = value;
-      if (error !== undefined)
-        (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[
-          role.key === "value" ? "std_error" : role.field
-        ] = error;
+      put(role.group, role.field, value);
+      if (error !== undefined && role.key === "value") put(undefined, "std_error", error);
+      else if (error !== undefined) put("std_errors", role.field, error);
       row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
     } catch (problem) {
       fault(

@@ -38,7 +38,8 @@ const isLog = (row) => part(row, "log").checked;
 
 /** Let a new row have the fields of its kind, whatever that becomes. */
 export function fitRow(row) {
-  row.dataset.key = `parameter-${(made += 1)}`;
+  made += 1;
+  row.dataset.key = `parameter-${made}`;
   addChoices(row, FEWEST_CHOICES);
   row.addEventListener("click", ({ target }) => {
     if (target.dataset.add === "choice") {
@@ -185,7 +186,8 @@ function showFields(row, given, belief, inUse) {
   if (inUse !== undefined) showValue(part(row, "baseline"), inUse);
   const listed = given.choices ?? given.values ?? [];
   addChoices(row, Math.max(0, listed.length - FEWEST_CHOICES));
-  row.querySelectorAll('[data-part="choice"]').forEach((field, i) => i < listed.length && showValue(field, listed[i]));
+  const fields = row.querySelectorAll('[data-part="choice"]');
+  for (const [i, value] of listed.entries()) showValue(fields[i], value);
 }
 
 function parameter(row) {

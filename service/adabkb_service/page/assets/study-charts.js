@@ -28,13 +28,15 @@ const CHARTS = {
 export async function chartsOf(data) {
   const scales = await data.axes();
   for (const select of document.querySelectorAll("select[data-parameters]")) {
-    scales.forEach((scale, i) => select.add(new Option(scale.name, String(i))));
+    for (const [i, scale] of scales.entries()) select.add(new Option(scale.name, String(i)));
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
     select.closest("label").hidden = scales.length < 2;
   }
   const charts = Object.entries(CHARTS)
     .filter(([name]) => document.getElementById(name))
     .map(([, make]) => make(data));
-  document.getElementById("shown-metric")?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
+  document.getElementById("shown-metric")?.addEventListener("change", () => {
+    for (const chart of charts) chart.changed();
+  });
   return charts;
 }

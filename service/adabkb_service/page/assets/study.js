@@ -92,7 +92,8 @@ let listedAt = 0;
 
 /** Bring the table of trials up to date, but not too often. */
 function listAgain() {
-  listing ??= setTimeout(
+  if (listing !== null) return;
+  listing = setTimeout(
     () => {
       [listing, listedAt] = [null, Date.now()];
       document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
@@ -103,7 +104,8 @@ function listAgain() {
 
 /** Something has happened: wait for what comes with it, then show all of it at once. */
 function changed() {
-  settling ??= setTimeout(() => {
+  if (settling !== null) return;
+  settling = setTimeout(() => {
     settling = null;
     data.changed();
     for (const chart of charts) chart.changed();

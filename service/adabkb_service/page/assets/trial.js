@@ -62,18 +62,20 @@ document.addEventListener("change", async ({ target }) => {
   problem.hidden = refused.length === 0;
 });
 
-let reading = null;
+let isReading = false;
 let isStale = false;
 
 /** Read the page again, once at a time. */
 function changed() {
   isStale = true;
-  reading ??= (async () => {
+  if (isReading) return;
+  isReading = true;
+  (async () => {
     while (isStale) {
       isStale = false;
       await refresh().catch(() => {});
     }
-    reading = null;
+    isReading = false;
   })();
 }
 
