@@ -2,8 +2,7 @@
 // has nothing to show of, and is saved as
 // SVG, PNG or CSV. In a report, which is printed, all are drawn at once.
 
-/* global echarts */
-
+import { every } from "./elements.js";
 import { figure } from "./words.js";
 
 /** The colours of the page, as they are now: light or dark. */
@@ -35,7 +34,9 @@ const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/g
 /** Excel reads a CSV file as UTF-8 only if it begins with this mark. */
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element. */
+/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element.
+ * @returns {ChartOption}
+ */
 export function common(ink) {
   return {
     animation: false,
@@ -59,7 +60,9 @@ export function common(ink) {
   };
 }
 
-/** An axis of plain numbers. */
+/** An axis of plain numbers.
+ * @returns {ChartOption}
+ */
 export function numbers(ink, more = {}) {
   return {
     type: "value",
@@ -104,9 +107,14 @@ const PNG_PIXELS = 2; // for each pixel of the page
  * are the chart as a table, said is the chart in words.
  */
 export class Chart {
+  /**
+   * @param {string} name of its frame
+   * @param {() => Promise<Drawing>} make
+   * @param {{ select?: (point: any) => void }} [more] what a click on a point does
+   */
   constructor(name, make, { select } = {}) {
     this.frame = document.getElementById(name);
-    this.plot = this.frame.querySelector(".plot");
+    this.plot = every(this.frame, ".plot", HTMLElement)[0];
     this.told = this.frame.querySelector(".said");
     this.make = make;
     this.select = select;
@@ -114,7 +122,7 @@ export class Chart {
     this.isVisible = false;
     this.drawnAt = 0;
     this.pause = LEAST_MILLISECONDS;
-    for (const button of this.frame.querySelectorAll("[data-save]")) {
+    for (const button of every(this.frame, "[data-save]", HTMLElement)) {
       button.addEventListener("click", () => this.save(button.dataset.save));
     }
     this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
@@ -177,6 +185,7 @@ export class Chart {
     this.told.textContent = text;
   }
 
+  /** @param {Drawing} made */
   show({ option, said, height }) {
     this.tell("shown", said);
     if (height) this.plot.style.height = `${height}px`;
@@ -220,6 +229,7 @@ export class Chart {
   }
 }
 
+/** @param {Drawing} made */
 function csv({ header, rows }) {
   const cell = (value) => {
     const text =

@@ -1,5 +1,6 @@
 // The values of a choice in the form for a new study. Each has a field of its own, so it may contain any character.
 
+import { byId } from "./elements.js";
 import { Mistyped, number } from "./forms.js";
 import { numeral } from "./words.js";
 
@@ -20,7 +21,8 @@ export function text(row, name) {
 }
 
 /** A copy of a template of the page. */
-export const copied = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
+export const copied = (template) =>
+  /** @type {HTMLElement} */ (byId(template, HTMLTemplateElement).content.firstElementChild.cloneNode(true));
 
 /** A number if it is written as one, else the text. So 1,4 and 007 are texts. */
 const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);

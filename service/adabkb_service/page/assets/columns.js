@@ -56,7 +56,9 @@ export const isNothing = (cell) =>
       .replace(/[\s.]+/g, ""),
   );
 
-/** What a column may be in a study: a key, a label, how its cells are read, and where the value goes. */
+/** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
+ * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any> }} study
+ */
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {} }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);

@@ -2,7 +2,7 @@
 
 import { call, root } from "./calls.js";
 import { Chart, colours, common, numbers } from "./charts.js";
-import { made } from "./elements.js";
+import { byId, every, made } from "./elements.js";
 import { counted, figure, inUnit } from "./words.js";
 
 /** Colours that stay apart for everybody (Okabe and Ito), and dashes where they come again. */
@@ -10,9 +10,9 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
 const DASHES = ["solid", "dashed"];
 
 const query = new URLSearchParams(location.search);
-const chosen = [...document.querySelectorAll("#compare [name=study]:checked")].map((each) => each.value);
-const isLog = document.getElementById("progress-log");
-const across = document.getElementById("progress-across");
+const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
+const isLog = byId("progress-log", HTMLInputElement);
+const across = byId("progress-across", HTMLSelectElement);
 isLog.checked = query.get("log") === "1";
 if (query.get("across") === "share") across.value = "share";
 
@@ -89,6 +89,7 @@ const chart = new Chart("progress", async () => {
   const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
   isLog.disabled = !canBeLog;
   const place = (each, seq) => (isShare ? seq / each.count : seq);
+  /** @type {ChartOption} */
   const option = {
     ...common(ink),
     grid: { left: 8, right: 24, top: 56, bottom: 32, containLabel: true },

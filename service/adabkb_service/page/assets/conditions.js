@@ -1,6 +1,7 @@
 // When a parameter exists, in the form for a new study: other parameters and their values, picked and not typed.
 
 import { choices, copied, differs, part, text } from "./choices.js";
+import { every } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
@@ -26,7 +27,7 @@ export function showConditions(row, rows, when) {
     fitConditions(row, rows);
     const wanted = new Set(values.map((value) => JSON.stringify(value)));
     for (const { value, key } of parent ? choices(parent) : []) {
-      const box = condition.querySelector(`input[value="${key}"]`);
+      const [box] = every(condition, `input[value="${key}"]`, HTMLInputElement);
       if (box) box.checked = wanted.has(JSON.stringify(value));
     }
     const field = parent && isNumeric(parent) && part(condition, "allowed").querySelector("input");

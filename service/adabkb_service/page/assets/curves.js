@@ -1,12 +1,13 @@
 // What trials reported before their end, step by step.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, figure } from "./words.js";
 
 const NAMES = { active: "under way", completed: "completed", stopped: "stopped early", failed: "failed" };
 
 export function curvesChart(data) {
-  const isLog = document.getElementById("curves-log");
+  const isLog = byId("curves-log", HTMLInputElement);
   const make = async () => {
     const curves = await data.curves();
     if (!curves.length) return { empty: "No trial has reported a value yet." };
@@ -15,6 +16,7 @@ export function curvesChart(data) {
     const dash = { stopped: "dashed", failed: "dotted" };
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
     isLog.disabled = !canBeLog;
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       grid: { left: 8, right: 16, top: 40, bottom: 28, containLabel: true },

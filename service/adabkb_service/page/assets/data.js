@@ -1,6 +1,7 @@
 // What the charts of a study read, each of it once until the study changes.
 
 import { call, listed, root } from "./calls.js";
+import { ifThere } from "./elements.js";
 import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
@@ -63,7 +64,7 @@ export class StudyData {
 
   /** The metric that the charts show; none if it is the objective. */
   shown() {
-    return document.getElementById("shown-metric")?.value || undefined;
+    return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
   /** The same where a query has it, from this separator on. */

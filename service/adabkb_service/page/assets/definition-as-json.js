@@ -1,11 +1,12 @@
 // The definition of a new study as JSON: it follows the form, and fills in the form when somebody changes it.
 
 import { definition, fill } from "./definition.js";
+import { byId } from "./elements.js";
 import { Mistyped } from "./forms.js";
 
-const form = document.getElementById("new");
-const panel = document.getElementById("as-json");
-const field = document.getElementById("new-json");
+const form = byId("new", HTMLFormElement);
+const panel = byId("as-json", HTMLDetailsElement);
+const field = byId("new-json", HTMLTextAreaElement);
 const said = document.getElementById("json-said");
 
 let unread = null; // a definition that the form cannot show

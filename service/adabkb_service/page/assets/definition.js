@@ -1,7 +1,8 @@
 // The form for a study and its definition: what the form says, what it is filled in with, and which field a fault is
 // about.
 
-import { showValue } from "./choices.js";
+import { copied, showValue } from "./choices.js";
+import { byId, every } from "./elements.js";
 import { body, Mistyped, number } from "./forms.js";
 import { kept } from "./kept.js";
 import {
@@ -21,15 +22,15 @@ import {
 } from "./space.js";
 import { inLargestUnit } from "./words.js";
 
-const form = document.getElementById("new");
+const form = byId("new", HTMLFormElement);
 const rows = document.getElementById("parameters");
 const objectives = document.getElementById("objectives");
 const mixtures = document.getElementById("mixtures");
 const quantities = document.getElementById("quantities");
-const direction = document.getElementById("new-direction");
-const rule = document.getElementById("new-rule");
-const costBudget = document.getElementById("new-cost-budget");
-const costUnit = document.getElementById("new-cost-unit");
+const direction = byId("new-direction", HTMLSelectElement);
+const rule = byId("new-rule", HTMLSelectElement);
+const costBudget = byId("new-cost-budget", HTMLInputElement);
+const costUnit = byId("new-cost-unit", HTMLInputElement);
 
 let described = 0;
 let filled = { given: {}, shown: {} };
@@ -44,7 +45,7 @@ export function describe(within) {
 
 /** A new row, of a template, at the end of others. */
 function addRow(template, others, label) {
-  const row = document.getElementById(template).content.firstElementChild.cloneNode(true);
+  const row = copied(template);
   row.querySelector("[data-remove]").addEventListener("click", () => {
     row.remove();
     fitSpace();
@@ -71,9 +72,9 @@ const hasSeveral = () => direction.value === "several";
 /** Show the fields that belong to the direction and to the rule for ending experiments. */
 export function fitFields() {
   document.getElementById("several").hidden = !hasSeveral() || "edits" in form.dataset;
-  for (const field of form.querySelectorAll("[data-alone]")) field.hidden = hasSeveral() || "edits" in form.dataset;
+  for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
   while (hasSeveral() && objectives.children.length < 2) addObjective();
-  for (const field of form.querySelectorAll("[data-rules]"))
+  for (const field of every(form, "[data-rules]", HTMLElement))
     field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
 }
 
@@ -140,8 +141,7 @@ function words() {
 
 /** How many constraints are written a line each. They come before those of combinations. */
 const lines = () =>
-  document
-    .getElementById("new-constraints")
+  byId("new-constraints", HTMLTextAreaElement)
     .value.split("\n")
     .filter((line) => line.trim() !== "").length;
 
@@ -212,16 +212,16 @@ function showWords(field, given) {
 
 /** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields for it. */
 export function fill(given) {
-  for (const list of [rows, objectives, mixtures, quantities, document.getElementById("exclusions").tBodies[0]])
+  for (const list of [rows, objectives, mixtures, quantities, byId("exclusions", HTMLTableElement).tBodies[0]])
     list.replaceChildren();
-  for (const field of form.elements) {
+  for (const field of /** @type {Iterable<HTMLInputElement>} */ (form.elements)) {
     const group = field.dataset.group;
     if (field.name) show(field, group ? given[group]?.[field.name] : given[field.name]);
   }
   const several = given.objectives ?? [];
   direction.value = several.length ? "several" : (given.direction ?? "minimize");
   costBudget.value = given.budget?.cost ?? "";
-  if (given.budget?.cost !== undefined) document.getElementById("new-budget").value = "";
+  if (given.budget?.cost !== undefined) byId("new-budget", HTMLInputElement).value = "";
   rule.value = given.early_stopping?.rule ?? "";
   for (const each of several) showRow(addObjective(), each, ["direction", "reference"]);
   for (const each of given.mixtures ?? []) showRow(addMixture(), each, ["total", "at_most", "least"]);
@@ -234,7 +234,7 @@ export function fill(given) {
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
-  show(document.getElementById("new-constraints"), showCombinations(given.constraints ?? []));
+  show(byId("new-constraints", HTMLTextAreaElement), showCombinations(given.constraints ?? []));
   filled = { given, shown: made() };
 }
 

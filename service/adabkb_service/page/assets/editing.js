@@ -1,9 +1,10 @@
 // Editing a running study: what differs from the study as it is, and a preview of what that does.
 
 import { definition } from "./definition.js";
+import { every } from "./elements.js";
 import { same } from "./kept.js";
-import { counted, figure } from "./words.js";
 import { ofRow, part, text } from "./space.js";
+import { counted, figure } from "./words.js";
 
 const RULES = ["budget", "tolerance", "stop"];
 
@@ -20,7 +21,7 @@ export function startEditing() {
   before = definition();
   for (const row of rows()) {
     part(row, "name").readOnly = true;
-    row.querySelector("[data-remove]").hidden = true;
+    for (const button of every(row, "[data-remove]", HTMLElement)) button.hidden = true;
     part(row, "default").closest(".field").remove();
   }
 }
@@ -55,6 +56,7 @@ export function placed(pointer) {
   return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[place]), ...rest].join("/");
 }
 
+/** @type {[string, (count: number) => string][]} */
 const EFFECTS = [
   [
     "leaving",
@@ -85,7 +87,7 @@ function show({ detail: { answer, sent } }) {
     );
   if (answer.state === "complete") effects.push("The study is complete then.");
   document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
-  section.querySelector(".scroll").hidden = !lines.length;
+  for (const table of every(section, ".scroll", HTMLElement)) table.hidden = !lines.length;
   save.hidden = !lines.length;
   save.dataset.body = JSON.stringify(sent);
   section.hidden = false;

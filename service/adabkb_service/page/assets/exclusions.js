@@ -2,10 +2,11 @@
 // becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
 
 import { choices, copied, differs, text } from "./choices.js";
+import { byId } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
-const table = document.getElementById("exclusions");
+const table = byId("exclusions", HTMLTableElement);
 const combinations = () => [...table.tBodies[0].rows];
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "";
@@ -77,7 +78,7 @@ export function fitExclusions(rows) {
   const shown = columns(rows);
   const offered = shown.map((row) => [row.dataset.key, text(row, "name"), isNumeric(row) || choices(row)]);
   if (!differs(table, [offered, combinations().length])) return;
-  table.closest(".scroll").hidden = !combinations().length;
+  table.parentElement.hidden = !combinations().length;
   const head = table.tHead.rows[0];
   head.replaceChildren(...shown.map((row) => header(text(row, "name"))), head.lastElementChild);
   combinations().forEach((combination, i) => {
@@ -100,12 +101,12 @@ function cell(row, before, place) {
         inputMode: "text",
       })
     : document.createElement("select");
-  if (!isNumeric(row)) {
+  if (field instanceof HTMLSelectElement) {
     field.add(new Option("any", ""));
     for (const { typed, key } of choices(row)) field.add(new Option(typed, key));
   }
   if (before?.tagName === field.tagName) field.value = before.value;
-  if (field.tagName === "SELECT" && field.selectedIndex < 0) field.value = "";
+  if (field instanceof HTMLSelectElement && field.selectedIndex < 0) field.value = "";
   field.dataset.of = row.dataset.key;
   field.setAttribute("aria-label", `${text(row, "name")} in combination ${place}`);
   const made = document.createElement("td");

@@ -1,10 +1,11 @@
 // The Pareto front of a study with several objectives, and the hypervolume over time.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, figure, plusMinus, titled } from "./words.js";
 
 export function frontChart(data) {
-  const [across, up] = ["front-x", "front-y"].map((id) => document.getElementById(id));
+  const [across, up] = ["front-x", "front-y"].map((id) => byId(id, HTMLSelectElement));
   return new Chart(
     "front",
     async () => {
@@ -23,6 +24,7 @@ export function frontChart(data) {
       const model = front.model
         .filter((each) => names.every((name) => each.metrics[name]))
         .map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
+      /** @type {ChartOption} */
       const option = {
         ...common(ink),
         grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
@@ -74,6 +76,7 @@ export function volumeChart(data) {
     const ink = colours();
     const line = front.history.map((each) => [each.observation, each.hypervolume]);
     const end = Math.max(front.results, line.at(-1)[0]);
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       legend: { show: false },

@@ -1,10 +1,11 @@
 // The gap over time: what going on would probably gain at most, as it was when each trial was suggested.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { figure, inUnit } from "./words.js";
 
 export function gapChart(data) {
-  const isLog = document.getElementById("gap-log");
+  const isLog = byId("gap-log", HTMLInputElement);
   return new Chart(
     "gap",
     async () => {
@@ -14,6 +15,7 @@ export function gapChart(data) {
       const ink = colours();
       const canBeLog = known.every((each) => each.gap > 0);
       isLog.disabled = !canBeLog;
+      /** @type {ChartOption} */
       const option = {
         ...common(ink),
         legend: { show: false },

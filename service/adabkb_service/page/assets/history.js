@@ -1,6 +1,7 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, cut, figure, inUnit, plusMinus, shown } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
@@ -22,8 +23,8 @@ const purpose = (result) => result.phase ?? { policy: "search", fallback: "fallb
 const CLOUD = "results, darker where there are more";
 
 export function historyChart(data) {
-  const isLog = document.getElementById("history-log");
-  const hasExpected = document.getElementById("history-expected");
+  const isLog = byId("history-log", HTMLInputElement);
+  const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
     const [known, history, recommendation] = await Promise.all([
       data.study(),
@@ -39,6 +40,7 @@ export function historyChart(data) {
     const canBeLog = counting.every((each) => each.value > 0);
     isLog.disabled = !canBeLog;
     hasExpected.disabled = isDense;
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       grid: { left: 8, right: 16, top: 56, bottom: history.count > 60 ? 56 : 28, containLabel: true },
@@ -140,8 +142,10 @@ function aboutCell([first, last, low, high, count], unit) {
   return `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
 }
 
+/** @param {(result: any) => boolean} isShown */
 function results(all, ink, isShown = () => true) {
   const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
+  /** @type {ChartOption[]} */
   const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
     const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
     return {

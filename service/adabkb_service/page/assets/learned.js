@@ -1,6 +1,7 @@
 // What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
@@ -29,6 +30,7 @@ export function importanceChart(data) {
       itemStyle: { color },
       data: drawn.map((each) => each[field]),
     });
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 32, bottom: 8, containLabel: true },
@@ -101,6 +103,7 @@ export function parallelChart(data) {
       study.direction === "minimize" ? b.value - a.value : a.value - b.value,
     );
     const line = (each) => [...scales.map((scale) => scale.position(each.parameters[scale.name])), each.value];
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       parallel: {
@@ -153,6 +156,7 @@ export function slicesChart(data) {
     const [low, high] = extent(slices, (await data.history()).results);
     const width = document.getElementById("slices").clientWidth;
     const columns = Math.min(drawn.length, width > 900 ? 3 : width > 560 ? 2 : 1);
+    /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {
       const [column, row] = [i % columns, Math.floor(i / columns)];
@@ -283,7 +287,7 @@ function bandAndMean(scale, slice, i, ink) {
 }
 
 export function contourChart(data) {
-  const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => document.getElementById(id));
+  const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => byId(id, HTMLSelectElement));
   return new Chart(
     "contour",
     async () => {
@@ -304,6 +308,7 @@ export function contourChart(data) {
         return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], each[colour.value]];
       });
       const isReversed = study.direction === "minimize" && colour.value === "mean";
+      /** @type {ChartOption} */
       const option = {
         ...plane(x, y, ink),
         visualMap: ramp(
@@ -362,6 +367,7 @@ export function chosen(scales, across, up) {
   return [x, y];
 }
 
+/** @returns {ChartOption} */
 export function plane(x, y, ink) {
   return {
     ...common(ink),

@@ -12,11 +12,13 @@ import {
   fitFields,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
+import { byId } from "./elements.js";
 import { tellProblem } from "./forms.js";
 import { addCombination, fitSpace, part } from "./space.js";
 
-const form = document.getElementById("new");
+const form = byId("new", HTMLFormElement);
 const { like } = form.dataset;
+/** @type {Record<string, [() => HTMLElement, string]>} */
 const ADD = {
   parameter: [addParameter, "name"],
   objective: [addObjective, "metric"],

@@ -1,5 +1,7 @@
 // Notifications of the browser about a study whose page is open, once somebody has asked for them.
 
+import { byId } from "./elements.js";
+
 /** Events that somebody is told of who does not look at the page, as webhooks are. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
 const isTold = ({ kind, payload }) =>
@@ -7,7 +9,7 @@ const isTold = ({ kind, payload }) =>
 
 /** Let the button turn notifications on and off, and answer what tells of an event in words. */
 export function notices(study) {
-  const button = document.getElementById("notify");
+  const button = byId("notify", HTMLButtonElement);
   const key = `notify ${study}`;
   if (!("Notification" in window) || !isSecureContext) return () => {};
   const isOn = () => Notification.permission === "granted" && localStorage.getItem(key) !== null;

@@ -4,6 +4,7 @@
 
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
+import { around, byId, every } from "./elements.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./session.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
@@ -130,14 +131,14 @@ const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "
 
 /** The token of a link is behind the #, so no log of a server or a proxy has it. */
 function showLink({ token }) {
-  const field = document.getElementById("made-link");
+  const field = byId("made-link", HTMLInputElement);
   field.value = `${location.origin}${field.dataset.page}#token=${token}`;
   document.getElementById("made").hidden = false;
   field.select();
 }
 
 function showSecret({ secret }) {
-  const field = document.getElementById("made-secret");
+  const field = byId("made-secret", HTMLInputElement);
   field.value = secret;
   document.getElementById("made").hidden = false;
   field.select();
@@ -190,14 +191,14 @@ function changed() {
 }
 
 document.addEventListener("submit", async (event) => {
-  const form = event.target;
-  if (!form.dataset.api) return;
+  const form = around(event, "form", HTMLFormElement);
+  if (!form?.dataset.api) return;
   event.preventDefault();
-  const button = form.querySelector("[type=submit]");
+  const [button] = every(form, "[type=submit]", HTMLButtonElement);
   clearProblem(form);
   button.disabled = true;
   try {
-    for (const field of form.querySelectorAll("[data-remember]"))
+    for (const field of every(form, "[data-remember]", HTMLInputElement))
       localStorage.setItem(field.dataset.remember, field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
@@ -208,7 +209,7 @@ document.addEventListener("submit", async (event) => {
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button");
+  const button = around(event, "button", HTMLButtonElement);
   if (!button) return;
   if ("logout" in button.dataset) {
     const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
@@ -216,7 +217,7 @@ document.addEventListener("click", async (event) => {
     location.assign(goto);
   }
   if ("closes" in button.dataset) button.closest("dialog").close();
-  if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
+  if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {
     button.disabled = true;
     try {
@@ -232,7 +233,7 @@ document.addEventListener("click", async (event) => {
 function freshen(element) {
   tellTimes(element);
   for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
-  for (const each of element.querySelectorAll("[data-duration]"))
+  for (const each of every(element, "[data-duration]", HTMLElement))
     each.textContent = span(Number(each.dataset.duration));
 }
 
@@ -244,7 +245,7 @@ document.addEventListener(
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
-for (const field of document.querySelectorAll("[data-remember]"))
+for (const field of every(document, "[data-remember]", HTMLInputElement))
   field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
 freshen(document.body);
 const said = saidBefore();

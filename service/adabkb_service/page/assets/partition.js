@@ -1,6 +1,7 @@
 // The partition of the space: the cells that a plane through the recommended point meets, and their replay.
 
 import { Chart, colours, ramp } from "./charts.js";
+import { byId } from "./elements.js";
 import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learned.js";
 import { figure, plusMinus, shown } from "./words.js";
 
@@ -8,15 +9,10 @@ const PLAY_MILLISECONDS = 140;
 const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
 
 export function partitionChart(data) {
-  const [across, up, colour, withPoints, step, output, play] = [
-    "x",
-    "y",
-    "colour",
-    "points",
-    "step",
-    "shown",
-    "play",
-  ].map((id) => document.getElementById(`partition-${id}`));
+  const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`partition-${part}`, HTMLSelectElement));
+  const [withPoints, step] = ["points", "step"].map((part) => byId(`partition-${part}`, HTMLInputElement));
+  const output = byId("partition-shown", HTMLOutputElement);
+  const play = byId("partition-play", HTMLButtonElement);
   let isAtEnd = true;
   const chart = new Chart(
     "partition",
@@ -54,6 +50,7 @@ export function partitionChart(data) {
         return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
       };
       const isReversed = study.direction === "minimize" && (coloured === "mean" || coloured === "index");
+      /** @type {ChartOption} */
       const option = plane(x, y ?? flat(), ink);
       option.series = [
         { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },

@@ -2,7 +2,7 @@
 
 import { call } from "./calls.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
-import { made } from "./elements.js";
+import { byId, every, made } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read } from "./table.js";
 import { say } from "./toasts.js";
@@ -15,16 +15,24 @@ const MOST_UNDONE = 100;
 
 /** Let the form take a table of results of a study. */
 export function takeTables(form, data) {
-  const part = (id) => document.getElementById(`paste-${id}`);
+  const part = {
+    go: byId("paste-go", HTMLButtonElement),
+    back: byId("paste-back", HTMLButtonElement),
+    skip: byId("paste-skip", HTMLInputElement),
+    skipLine: byId("paste-skip-line", HTMLElement),
+    file: byId("paste-file", HTMLInputElement),
+    text: byId("paste-text", HTMLTextAreaElement),
+    said: byId("paste-said", HTMLElement),
+  };
   let looked = null; // at what is in the form: its rows, and what becomes of each
 
   const show = (step) => {
-    for (const each of form.querySelectorAll("[data-step]")) each.hidden = each.dataset.step !== step;
-    part("back").hidden = step === "text";
+    for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
+    part.back.hidden = step === "text";
     if (step === "text") {
       looked = null;
-      part("go").textContent = "Check first";
-      part("go").disabled = false;
+      part.go.textContent = "Check first";
+      part.go.disabled = false;
     }
   };
 
@@ -33,8 +41,8 @@ export function takeTables(form, data) {
     clearProblem(form);
     const turn = { table, known, keys, rows: [] };
     looked = turn;
-    part("go").disabled = true;
-    part("skip").checked = false;
+    part.go.disabled = true;
+    part.skip.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
     turn.rows = table.rows.map((row) => understood(row, columns, table.header));
@@ -60,27 +68,27 @@ export function takeTables(form, data) {
       told.push(
         `${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`,
       );
-    part("said").textContent = told.join(" ");
-    part("skip-line").hidden = !bad.length;
-    part("skip-line").querySelector("span").textContent =
+    part.said.textContent = told.join(" ");
+    part.skipLine.hidden = !bad.length;
+    part.skipLine.querySelector("span").textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
-    part("go").textContent = `Add ${counted(good.length, "result")}`;
-    part("go").disabled = !good.length || (bad.length > 0 && !part("skip").checked);
+    part.go.textContent = `Add ${counted(good.length, "result")}`;
+    part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
-    if (bad.length && !part("skip").checked) tellProblem(form, new Error(faultsOf(bad)));
+    if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
   }
-  part("skip").addEventListener("change", settle);
-  part("back").addEventListener("click", () => show("text"));
+  part.skip.addEventListener("change", settle);
+  part.back.addEventListener("click", () => show("text"));
   form.closest("dialog").addEventListener("close", () => show("text"));
-  part("file").addEventListener("change", async () => {
+  part.file.addEventListener("change", async () => {
     clearProblem(form);
-    const [file] = part("file").files;
+    const [file] = part.file.files;
     if (!file) return;
     try {
-      part("text").value = file.name.toLowerCase().endsWith(".xlsx")
+      part.text.value = file.name.toLowerCase().endsWith(".xlsx")
         ? await sheet(form.dataset.sheet, file)
         : await file.text();
-      part("file").value = "";
+      part.file.value = "";
       await begin();
     } catch (error) {
       tellProblem(form, error);
@@ -88,7 +96,7 @@ export function takeTables(form, data) {
   });
 
   const begin = async () => {
-    const table = read(part("text").value.replace(/^\uFEFF/, ""));
+    const table = read(part.text.value.replace(/^\uFEFF/, ""));
     if (!table.rows.length)
       throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
@@ -100,14 +108,14 @@ export function takeTables(form, data) {
     event.preventDefault();
     event.stopPropagation(); // it is no single request
     clearProblem(form);
-    part("go").disabled = true;
+    part.go.disabled = true;
     try {
       if (!looked) await begin();
       else await store();
     } catch (error) {
       tellProblem(form, error);
     } finally {
-      if (!looked) part("go").disabled = false;
+      if (!looked) part.go.disabled = false;
     }
   });
 
@@ -118,9 +126,9 @@ export function takeTables(form, data) {
       const some = rows.slice(start, start + BATCH);
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
       seqs.push(...answer.items.filter((item) => item.observation).map((item) => item.observation.seq));
-      part("said").textContent = `Stored: ${seqs.length} of ${rows.length}.`;
+      part.said.textContent = `Stored: ${seqs.length} of ${rows.length}.`;
     }
-    part("text").value = "";
+    part.text.value = "";
     form.closest("dialog").close();
     const undo = async () => {
       for (const seq of seqs)
@@ -297,8 +305,7 @@ function draw({ table, known, keys, rows }, choose) {
   if (kept.size < rows.length) {
     const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
     cell.colSpan = table.header.length + 1;
-    body.append(document.createElement("tr"));
-    body.lastChild.append(cell);
+    body.append(made("tr", {}, cell));
   }
   if (focused?.startsWith("paste-column-")) document.getElementById(focused)?.focus();
 }

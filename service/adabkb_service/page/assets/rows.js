@@ -1,14 +1,20 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered.
 
 import { StudyData } from "./data.js";
-import { made } from "./elements.js";
+import { around, every, made } from "./elements.js";
 import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
+/** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below?: HTMLElement } | null} */
 let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
 let isStale = false; // whether the table has changed since, and still has to be read
 
-/** An input in a cell or below the row, which belongs to the form. */
+/** An input in a cell or below the row, which belongs to the form.
+ * @param {string} name
+ * @param {string} label
+ * @param {unknown} value
+ * @param {{ group?: string, isOptional?: boolean }} [more]
+ */
 function field(name, label, value, { group, isOptional = false } = {}) {
   const input = document.createElement("input");
   Object.assign(input, {
@@ -112,7 +118,7 @@ function end() {
   for (const [cell, nodes] of before) cell.replaceChildren(...nodes);
   below.remove();
   row.classList.remove("editing");
-  row.querySelector("[data-edit]").focus();
+  every(row, "[data-edit]", HTMLElement)[0].focus();
 }
 
 /** Show the row as it was, and then what the table has become. */
@@ -127,21 +133,22 @@ function readAnew() {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("#rows [data-edit]");
+  const button = around(event, "#rows [data-edit]", HTMLElement);
   if (button) begin(button.closest("tr"));
 });
 
 document.addEventListener("dblclick", (event) => {
-  const row = event.target.closest("#rows tr:has([data-edit])");
-  if (row && !row.classList.contains("editing") && event.target.closest("[data-field], [data-measured]")) begin(row);
+  const row = around(event, "#rows tr:has([data-edit])", HTMLTableRowElement);
+  if (row && !row.classList.contains("editing") && around(event, "[data-field], [data-measured]", HTMLElement))
+    begin(row);
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && editor && event.target.closest("#rows")) leave();
+  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) leave();
 });
 
 // While a row is edited, the table stays as it is, also if it was being read; afterwards it is read anew.
-for (const name of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
+for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap"])) {
   document.addEventListener(name, (event) => {
     if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
     isStale = true;

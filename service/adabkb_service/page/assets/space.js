@@ -19,6 +19,7 @@ import {
 } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
+import { every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
 import { kept } from "./kept.js";
@@ -72,7 +73,8 @@ export function fitSpace() {
     const kind = text(row, "kind");
     row.classList.toggle("again", kinds.has(kind)); // whose help stands above
     kinds.add(kind);
-    for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind);
+    for (const field of every(row, "[data-for]", HTMLElement))
+      field.hidden = !field.dataset.for.split(" ").includes(kind);
     fitWeights(row);
     fitConditions(row, rows());
   }
@@ -212,7 +214,7 @@ function parameter(row) {
 
 /** A row for another combination of values that is never suggested. */
 export function addCombination() {
-  addExclusion(rows).querySelector("select, input")?.focus();
+  every(addExclusion(rows), "select, input", HTMLElement)[0]?.focus();
 }
 
 /** Show constraints in the table of combinations, as far as it can, and return the others. */

@@ -1,6 +1,7 @@
 // The charts of a study that its page, or its report, has frames for.
 
 import { curvesChart } from "./curves.js";
+import { every } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
 import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
@@ -27,7 +28,7 @@ const CHARTS = {
 /** The charts, once their selects of parameters have options: those that vary. */
 export async function chartsOf(data) {
   const scales = await data.axes();
-  for (const select of document.querySelectorAll("select[data-parameters]")) {
+  for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
     for (const [i, scale] of scales.entries()) select.add(new Option(scale.name, String(i)));
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
     select.closest("label").hidden = scales.length < 2;

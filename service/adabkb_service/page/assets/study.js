@@ -3,6 +3,7 @@
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
 import { StudyData } from "./data.js";
+import { every } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
@@ -40,7 +41,7 @@ async function recommend() {
   const shortcoming = document.getElementById("shortcoming");
   shortcoming.hidden = !reason;
   shortcoming.textContent = SHORTCOMINGS[reason] ?? "";
-  for (const row of table.querySelectorAll("[data-parameter]")) {
+  for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = row.dataset.parameter;
     row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
     row.querySelector("[data-by=observed]").textContent = shown(observed?.parameters[name]);
@@ -50,7 +51,7 @@ async function recommend() {
   const value = table.querySelector("[data-value]");
   value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";
   value.querySelector("[data-by=observed]").textContent = figure(observed?.value);
-  for (const row of table.querySelectorAll("[data-metric]")) {
+  for (const row of every(table, "[data-metric]", HTMLElement)) {
     const predicted = model?.metrics?.[row.dataset.metric];
     row.querySelector("[data-by=model]").textContent = predicted ? plusMinus(predicted.mean, predicted.std) : "–";
     row.querySelector("[data-by=observed]").textContent = figure(observed?.metrics?.[row.dataset.metric]);

@@ -37,7 +37,7 @@ async function refresh() {
 
 /** Add the files that somebody has chosen, one after the other; what is refused is said, and the others are added. */
 document.addEventListener("change", async ({ target }) => {
-  if (target.id !== "add-files") return;
+  if (!(target instanceof HTMLInputElement) || target.id !== "add-files") return;
   target.disabled = true;
   const refused = [];
   for (const file of target.files) {

@@ -34,6 +34,7 @@ export function validationChart(data) {
         },
         bars(items, color),
       ];
+      /** @type {ChartOption} */
       const option = {
         ...common(ink),
         grid: { left: 8, right: 24, top: 52, bottom: 32, containLabel: true },

@@ -30,6 +30,7 @@ export function plusMinus(mean, std) {
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
 
+/** @type {[number, string][]} */
 const UNITS_OF_TIME = [
   [86400, "d"],
   [3600, "h"],
@@ -52,7 +53,10 @@ export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]
 /** A number in words with its unit. */
 export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
 
-/** What the model says, cut to the natural bounds of a quantity. */
+/** What the model says, cut to the natural bounds of a quantity.
+ * @param {Record<string, *> | undefined} prediction
+ * @param {{ low?: number, high?: number }} [bounds]
+ */
 export function cut(prediction, { low, high } = {}) {
   if (!prediction || (low === undefined && high === undefined)) return prediction;
   const within = (value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
@@ -70,6 +74,7 @@ export function shown(value) {
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [
   ["day", 86400],
   ["hour", 3600],
@@ -82,7 +87,7 @@ export const atClock = (text) => clock.format(new Date(text));
 
 /** How long ago, or in how long. */
 export function fromNow(text) {
-  const seconds = (new Date(text) - Date.now()) / 1000;
+  const seconds = (Date.parse(text) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
   return relative.format(Math.round(seconds / size), unit);
 }
@@ -90,13 +95,14 @@ export function fromNow(text) {
 /** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they stay. */
 export function tellTimes(element) {
   for (const time of element.querySelectorAll("time[datetime]:not(.report time)")) {
-    const isNear = Math.abs(new Date(time.dateTime) - Date.now()) < 86400e3;
+    const isNear = Math.abs(Date.parse(time.dateTime) - Date.now()) < 86400e3;
     const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
     if (time.textContent !== told) time.textContent = told;
     time.title = zoned.format(new Date(time.dateTime));
   }
 }
 
+/** @type {[string, number][]} */
 const SPANS = [
   ["days", 86400],
   ["hours", 3600],

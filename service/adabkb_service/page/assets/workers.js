@@ -18,6 +18,7 @@ export function timelineChart(data) {
       const tint = { active: ink.accent, completed: ink.good, failed: ink.bad };
       const end = (trial) =>
         Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
+      /** @type {ChartOption} */
       const option = {
         ...common(ink),
         grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
