@@ -28,6 +28,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("name", "fault", "told"),
     [
         ("words.js", "export const one  = 1;\n", "format"),
+        ("words.js", f"// {'long ' * 30}\n", "characters"),
         ("page.css", "p { margin: 0 }\n", "format"),
         ("words.js", "const unused = 1;\n", "noUnusedVariables"),
         ("words.js", 'export const size = document.getElementById("study").value;\n', "TS2339"),

@@ -26,7 +26,9 @@ export const RAMP = [
   "#fde725",
 ];
 
-/** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation marks. */
+/** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation
+ * marks.
+ */
 const font = () => getComputedStyle(document.body).fontFamily.replaceAll('"', "'");
 
 /** Characters that no XML document may contain, not even escaped. */

@@ -1,4 +1,5 @@
-// Studies side by side: the best so far of each in one chart, and what they have come to. The address keeps all choices.
+// Studies side by side: the best so far of each in one chart, and what they have come to. The address keeps all
+// choices.
 
 import { call, root } from "./calls.js";
 import { Chart, colours, common, numbers } from "./charts.js";

@@ -59,5 +59,6 @@ function told(curve, point) {
 function said(curves) {
   const stopped = curves.filter((each) => each.state === "stopped").length;
   const longest = Math.max(...curves.map((each) => each.points.at(-1)[0]));
-  return `${counted(curves.length, "trial")}, ${stopped} of them stopped early; the longest reached step ${figure(longest, 9)}.`;
+  const trials = counted(curves.length, "trial");
+  return `${trials}, ${stopped} of them stopped early; the longest reached step ${figure(longest, 9)}.`;
 }

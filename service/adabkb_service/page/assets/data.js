@@ -47,8 +47,8 @@ export class StudyData {
     return this.kept.get(name);
   }
 
-  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large nor
-   * small, but between bounds. */
+  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large
+   * nor small, but between bounds. */
   async study() {
     const found = await this.once("study", () => call("GET", this.api));
     const name = this.shown();

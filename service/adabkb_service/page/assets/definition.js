@@ -210,7 +210,9 @@ function showWords(field, given) {
   for (const name of Object.keys(WORDS)) field(name).value = given?.[name] ?? "";
 }
 
-/** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields for it. */
+/** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields
+ * for it.
+ */
 export function fill(given) {
   for (const list of [rows, objectives, mixtures, quantities, byId("exclusions", HTMLTableElement).tBodies[0]])
     list.replaceChildren();

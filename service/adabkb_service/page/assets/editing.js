@@ -61,7 +61,9 @@ const EFFECTS = [
   [
     "leaving",
     (count) =>
-      `${counted(count, "result")} outside the new space no longer ${count === 1 ? "counts" : "count"}, and ${count === 1 ? "stays" : "stay"} on record.`,
+      count === 1
+        ? "1 result outside the new space no longer counts, and stays on record."
+        : `${counted(count, "result")} outside the new space no longer count, and stay on record.`,
   ],
   ["returning", (count) => `${counted(count, "result")} ${count === 1 ? "counts" : "count"} again.`],
   ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
@@ -81,10 +83,10 @@ function show({ detail: { answer, sent } }) {
   section.querySelector("tbody").replaceChildren(...lines);
   const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
   if (!lines.length) effects.unshift("Nothing changes.");
-  else
-    effects.push(
-      `${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${answer.best ? `; the best one is ${figure(answer.best.value)}` : ""}.`,
-    );
+  else {
+    const best = answer.best ? `; the best one is ${figure(answer.best.value)}` : "";
+    effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${best}.`);
+  }
   if (answer.state === "complete") effects.push("The study is complete then.");
   document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
   for (const table of every(section, ".scroll", HTMLElement)) table.hidden = !lines.length;

@@ -21,9 +21,8 @@ const SYMBOLS = new Map([
 const COMPARED = /^(<=|>=|<|>|≤|≥|=|)\s*(.*)$/;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const KEYWORDS = new Set(
-  "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(
-    " ",
-  ),
+  `False None True and as assert async await break class continue def del elif else except finally for
+  from global if import in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),
 );
 
 /** The parameters that a combination may name: those that have a name and vary. */

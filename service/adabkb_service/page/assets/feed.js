@@ -68,7 +68,9 @@ const SENTENCES = {
       .join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
   corrected: (payload) =>
-    `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${result(payload)}`}${because(payload.reason)}`,
+    payload.excluded
+      ? `Result ${payload.observation} was excluded${because(payload.reason)}`
+      : `Result ${payload.observation} was set to ${result(payload)}${because(payload.reason)}`,
   measured: (payload) => `Result ${payload.observation} got ${added(payload).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,

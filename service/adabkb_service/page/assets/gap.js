@@ -42,7 +42,7 @@ export function gapChart(data) {
       option.tooltip = {
         ...option.tooltip,
         formatter: ({ data: { each } }) =>
-          `trial ${each.trial}\nfurther trials would probably gain less than ${inUnit(figure(each.gap, 3), study.quantity.unit)}`,
+          `trial ${each.trial}\nfurther trials would probably gain less than ${gained(each.gap, study)}`,
       };
       const rows = known.map((each) => [each.trial, each.seq, each.gap]);
       const first = known[0];
@@ -61,6 +61,8 @@ export function gapChart(data) {
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
   if (study.gap !== null)
-    return `It is ${inUnit(figure(study.gap, 3), study.quantity.unit)} now. The chart starts with the next point that is suggested and evaluated.`;
+    return `It is ${gained(study.gap, study)} now. The chart starts with the next suggested and evaluated point.`;
   return "It was unknown when the existing points were suggested.";
 }
+
+const gained = (gap, study) => inUnit(figure(gap, 3), study.quantity.unit);

@@ -139,7 +139,8 @@ function cloud({ cells }, ink) {
 }
 
 function aboutCell([first, last, low, high, count], unit) {
-  return `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
+  const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
+  return `${among}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
 }
 
 /** @param {(result: any) => boolean} isShown */
@@ -283,9 +284,8 @@ function told(result, unit) {
   const lines = [
     `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`,
   ];
-  lines.push(
-    `${inUnit(plusMinus(result.value, result.std_error), unit)}${result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : ""}`,
-  );
+  const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
+  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
   if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
@@ -296,10 +296,10 @@ function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
-  if (study.gap !== null)
-    parts.push(
-      `shaded: further trials will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`,
-    );
+  if (study.gap !== null) {
+    const gain = best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap;
+    parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
+  }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

@@ -51,18 +51,23 @@ export function importanceChart(data) {
     option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => sentence(drawn[first.dataIndex]) };
     const header = ["parameter", "first_order", "first_order_error", "total", "total_error"];
     const best = sorted.at(-1);
+    const share = Math.round(100 * best.total);
     return {
       option,
       header,
       rows: sorted.map((each) => header.map((name) => each[name === "parameter" ? "name" : name])).reverse(),
-      said: `${titles.get(best.name)} matters most: ${Math.round(100 * best.total)}% of the variance, from ${found.results} results.`,
+      said: `${titles.get(best.name)} matters most: ${share}% of the variance, from ${found.results} results.`,
       height: Math.max(320, 60 + 38 * drawn.length),
     };
   });
 }
 
 const sentence = (each) =>
-  `${each.name}\nalone ${figure(each.first_order, 3)} ± ${figure(each.first_order_error, 2)}\nwith all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`;
+  [
+    each.name,
+    `alone ${figure(each.first_order, 3)} ± ${figure(each.first_order_error, 2)}`,
+    `with all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`,
+  ].join("\n");
 
 /** The standard error of each total index. */
 function whiskers(drawn, ink) {
@@ -133,11 +138,12 @@ export function parallelChart(data) {
       series: [{ type: "parallel", lineStyle: { width: 1.4, opacity: 0.6 }, data: worstFirst.map(line) }],
     };
     option.tooltip = { show: false };
+    const lines = `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}`;
     return {
       option,
       header: [...scales.map((scale) => scale.name), "value"],
       rows: found.map((each) => [...scales.map((scale) => each.parameters[scale.name]), each.value]),
-      said: `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}; bright lines are the better ones.`,
+      said: `${lines}; bright lines are the better ones.`,
     };
   });
 }
@@ -197,7 +203,11 @@ export function slicesChart(data) {
       formatter: ([first]) => {
         const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
         const scale = drawn[first.seriesIndex >> 1];
-        return `${scale.name} = ${scale.label(first.value[0])}\n${inUnit(plusMinus(each.mean, each.std), study.quantity.unit)}\nband ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`;
+        return [
+          `${scale.name} = ${scale.label(first.value[0])}`,
+          inUnit(plusMinus(each.mean, each.std), study.quantity.unit),
+          `band ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+        ].join("\n");
       },
     };
     const rows = slices.flatMap((slice, i) =>
@@ -213,12 +223,18 @@ export function slicesChart(data) {
       header: ["parameter", "value", "mean", "std", "lcb", "ucb"],
       rows,
       height: 30 + 230 * Math.ceil(drawn.length / columns),
-      said: `Line: the model's expectation. Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}`,
+      said: [
+        "Line: the model's expectation.",
+        `Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.`,
+        ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
+      ].join(" "),
     };
   });
 }
 
-/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told apart. */
+/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told
+ * apart.
+ */
 function extent(slices, results) {
   const all = slices.flatMap((slice) => slice.predictions);
   const known = [
@@ -239,7 +255,9 @@ function named(scale, at) {
   return [scale.axisName, ...needed].join(", ");
 }
 
-/** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between values. */
+/** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
+ * values.
+ */
 function bandAndMean(scale, slice, i, ink) {
   const at = slice.axes[0].values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
@@ -325,9 +343,16 @@ export function contourChart(data) {
       option.tooltip = {
         ...option.tooltip,
         formatter: ({ seriesIndex, dataIndex, data: point }) =>
-          seriesIndex === 0
-            ? `${forbidden?.[dataIndex] ? "excluded by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${inUnit(plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std), study.quantity.unit)}`
-            : aboutResult(point.result),
+          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result),
+      };
+      const aboutPlace = (k) => {
+        const { mean, std } = slice.predictions[k];
+        return [
+          ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
+          `${x.name} = ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
+          `${y.name} = ${y.label(y.position(lines[k % lines.length]))}`,
+          inUnit(plusMinus(mean, std), study.quantity.unit),
+        ].join("\n");
       };
       const rows = slice.predictions.map((each, k) => [
         columns[Math.floor(k / lines.length)],
@@ -349,7 +374,13 @@ export function contourChart(data) {
         option,
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"],
         rows,
-        said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${giving.length ? " The other shares adjust." : ""}${forbidden ? " Hatched: excluded by the constraints." : ""}`,
+        said: [
+          rest.length
+            ? `At ${[...rest.slice(0, 8), ...(rest.length > 8 ? ["…"] : [])].join(", ")}.`
+            : `From ${slice.results} results.`,
+          ...(giving.length ? ["The other shares adjust."] : []),
+          ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
+        ].join(" "),
       };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },

@@ -22,7 +22,9 @@ function before(element, sent) {
   );
 }
 
-/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``after`` shows what came. */
+/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
+ * and the element; ``after`` shows what came.
+ */
 const ACTIONS = {
   preview: {
     after: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })),

@@ -133,9 +133,10 @@ export function partitionChart(data) {
   return chart;
 }
 
-/** The cells as they were after a number of results: those created no later than the newest cell that one of the trials
- * until then was suggested from. Cells are listed in order of creation, children of a cell together. What was pruned when
- * is not known, so only the last step shows it; colours are what the model says now. */
+/** The cells as they were after a number of results: those created no later than the newest cell that one of the
+ * trials until then was suggested from. Cells are listed in order of creation, children of a cell together. What was
+ * pruned when is not known, so only the last step shows it; colours are what the model says now.
+ */
 function tree(cells, results, now, end) {
   if (now === end) return cells;
   const place = new Map(cells.map((cell, i) => [cell.key, i]));

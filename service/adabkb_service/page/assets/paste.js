@@ -1,4 +1,5 @@
-// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then stored.
+// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then
+// stored.
 
 import { call } from "./calls.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
@@ -66,7 +67,9 @@ export function takeTables(form, data) {
     const told = [`${counted(good.length, "result")} will be added.`];
     if (left)
       told.push(
-        `${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`,
+        left === 1
+          ? "1 line has no result that counts and is left out."
+          : `${counted(left, "line")} have no result that counts and are left out.`,
       );
     part.said.textContent = told.join(" ");
     part.skipLine.hidden = !bad.length;
@@ -166,7 +169,8 @@ function missing(known, keys) {
   );
   if (!needed.length) return "";
   const names = needed.map((role) => role.label).join(", ");
-  return `No column is assigned to ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
+  const where = needed.length === 1 ? "it above the column that has it" : "them above the columns that have them";
+  return `No column is assigned to ${names} yet. Choose ${where}.`;
 }
 
 /** A row as the columns have it: the result for the API, or why there is none. */
@@ -177,10 +181,9 @@ function understood({ line, cells }, columns, header) {
   const fault = (i, message, remedy) =>
     row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
   if (cells.slice(header.length).some((cell) => cell !== "")) {
-    row.faults.push({
-      i: -1,
-      text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.`,
-    });
+    const counts = `it has ${cells.length} cells, but the first line names ${header.length} columns`;
+    const remedy = "Put tabs or semicolons between cells if commas are decimal.";
+    row.faults.push({ i: -1, text: `Line ${line}: ${counts}. ${remedy}` });
   }
   columns.forEach((role, i) => {
     const cell = cells[i] ?? "";

@@ -1,5 +1,5 @@
-// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged in
-// somebody else, and an administrator may have ended the session.
+// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged
+// in somebody else, and an administrator may have ended the session.
 
 import { onRefused, root } from "./calls.js";
 

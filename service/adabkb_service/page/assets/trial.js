@@ -29,7 +29,8 @@ async function refresh() {
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
     document.getElementById(id).replaceWith(found.getElementById(id));
   if (held.length && (now.state !== before || now.attempt !== attempt)) {
-    banner.textContent = `The trial changed while you were typing: it is ${now.words} now. Your input is still here; reload the page to see the changes.`;
+    const told = `The trial changed while you were typing: it is ${now.words} now.`;
+    banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words
@@ -49,10 +50,9 @@ document.addEventListener("change", async ({ target }) => {
     const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(
       () => null,
     );
-    if (!answer?.ok)
-      refused.push(
-        `${file.name}: ${answer ? ((await answer.json().catch(() => ({}))).detail ?? answer.status) : "the server does not answer"}`,
-      );
+    if (answer?.ok) continue;
+    const { detail } = answer ? await answer.json().catch(() => ({})) : { detail: "the server does not answer" };
+    refused.push(`${file.name}: ${detail ?? answer.status}`);
   }
   target.value = "";
   target.disabled = false;

@@ -71,7 +71,12 @@ export function validationChart(data) {
       option.tooltip = {
         ...option.tooltip,
         formatter: ({ data: { each } }) =>
-          `result ${each.observation}\nmeasured ${figure(each.value, 6)}\npredicted ${plusMinus(each.mean, each.std)}\n90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+          [
+            `result ${each.observation}`,
+            `measured ${figure(each.value, 6)}`,
+            `predicted ${plusMinus(each.mean, each.std)}`,
+            `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+          ].join("\n"),
       };
       const header = ["observation", "value", "mean", "std", "lcb", "ucb", "tail"];
       const inside = found.items.filter(isInside).length;
@@ -80,7 +85,11 @@ export function validationChart(data) {
         option,
         header,
         rows: found.items.map((each) => header.map((name) => each[name])),
-        said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The mean error of the model is ${inUnit(figure(found.error, 2), unit)}; that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.`,
+        said: [
+          `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals.`,
+          `The mean error of the model is ${inUnit(figure(found.error, 2), unit)};`,
+          `that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.`,
+        ].join(" "),
       };
     },
     { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) },

@@ -92,7 +92,9 @@ export function fromNow(text) {
   return relative.format(Math.round(seconds / size), unit);
 }
 
-/** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they stay. */
+/** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they
+ * stay.
+ */
 export function tellTimes(element) {
   for (const time of element.querySelectorAll("time[datetime]:not(.report time)")) {
     const isNear = Math.abs(Date.parse(time.dateTime) - Date.now()) < 86400e3;

@@ -65,7 +65,10 @@ export function timelineChart(data) {
         header,
         rows,
         height: Math.max(120, 50 + 30 * workers.length),
-        said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress. Blue-green: in progress; green: completed; red: failed; amber: lost or given back.`,
+        said: [
+          `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress.`,
+          "Blue-green: in progress; green: completed; red: failed; amber: lost or given back.",
+        ].join(" "),
       };
     },
     { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) },
