@@ -41,5 +41,5 @@ def _run(folder: Path, program: str, *arguments: str) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
-        _run(ROOT, "@biomejs/biome/bin/biome", "format", "--write")
+        _run(ROOT, "@biomejs/biome/bin/biome", "check", "--write", "--linter-enabled=false")
     sys.exit(faults() or None)
