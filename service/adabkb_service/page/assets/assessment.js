@@ -2,7 +2,12 @@
 
 import { shown } from "./words.js";
 
-const QUESTIONS = [["Is it going well?", "progress"], ["Why this point?", "latest"], ["What was learned?", "findings"], ["Can I stop?", "outlook"]];
+const QUESTIONS = [
+  ["Is it going well?", "progress"],
+  ["Why this point?", "latest"],
+  ["What was learned?", "findings"],
+  ["Can I stop?", "outlook"],
+];
 const MOST_TO_TRY = 6;
 const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
@@ -35,7 +40,8 @@ export class AssessmentPanel {
       console.debug(error);
       isBusy = error.status === 503;
       const said = this.panel.querySelector(".said");
-      if (said) said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
+      if (said)
+        said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = null;
@@ -51,7 +57,9 @@ export class AssessmentPanel {
     const doubted = checks.filter(({ check }) => check === "outlier").map(({ observation }) => observation);
     const best = progress?.best;
     const { results } = doubted.length && best ? await this.data.history() : { results: [] };
-    const isDoubted = results.some(({ seq, trial, value }) => doubted.includes(seq) && trial === best.trial && value === best.value);
+    const isDoubted = results.some(
+      ({ seq, trial, value }) => doubted.includes(seq) && trial === best.trial && value === best.value,
+    );
     const main = document.querySelector("#figures .main dd");
     main?.querySelector(".doubt")?.remove();
     if (!main || !isDoubted) return;
@@ -80,8 +88,15 @@ export class AssessmentPanel {
     if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
     if (study.parameters.some((each) => each.context)) return []; // such a point needs a context, too
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
-    const choices = Object.entries(untried).filter(([name]) => always.has(name)).flatMap(([name, left]) => left.map((value) => [name, value]));
-    return choices.slice(0, MOST_TO_TRY).flatMap(([name, value]) => [" ", action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } })]);
+    const choices = Object.entries(untried)
+      .filter(([name]) => always.has(name))
+      .flatMap(([name, left]) => left.map((value) => [name, value]));
+    return choices
+      .slice(0, MOST_TO_TRY)
+      .flatMap(([name, value]) => [
+        " ",
+        action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } }),
+      ]);
   }
 
   warnings({ checks }, study) {
@@ -115,6 +130,11 @@ const unbroken = (text) => text.replaceAll(" ± ", "\u00a0±\u00a0");
 function action(label, api, name, body, before) {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "quiet", textContent: label });
-  Object.assign(button.dataset, { api, action: name, body: JSON.stringify(body), ...(before ? { before: JSON.stringify(before) } : {}) });
+  Object.assign(button.dataset, {
+    api,
+    action: name,
+    body: JSON.stringify(body),
+    ...(before ? { before: JSON.stringify(before) } : {}),
+  });
   return button;
 }

@@ -16,7 +16,9 @@ function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Send a request and return the JSON of the answer. A write without an answer is retried, which is safe because of its key. */
+/** Send a request and return the JSON of the answer. A write without an answer is retried, which is safe because of its
+ * key.
+ */
 export async function call(method, path, body) {
   const options = { method, headers: { Accept: "application/json" }, cache: "no-store" };
   if (method !== "GET") {

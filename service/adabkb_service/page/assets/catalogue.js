@@ -9,7 +9,14 @@ export function takeRows(form) {
     const change = Object.create(null);
     for (const part of PARTS) {
       const text = field(part).value.trim();
-      if (text !== "") change[part] = part === "add" ? text : text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+      if (text !== "")
+        change[part] =
+          part === "add"
+            ? text
+            : text
+                .split("\n")
+                .map((line) => line.trim())
+                .filter((line) => line !== "");
     }
     return { catalogues: { [form.dataset.catalogue]: change } };
   };
@@ -20,5 +27,10 @@ export function takeRows(form) {
 export function reversed(catalogues) {
   const changes = Object.entries(catalogues);
   if (changes.some(([, { add }]) => add)) return null;
-  return Object.fromEntries(changes.map(([name, { withdraw, restore }]) => [name, { ...(restore && { withdraw: restore }), ...(withdraw && { restore: withdraw }) }]));
+  return Object.fromEntries(
+    changes.map(([name, { withdraw, restore }]) => [
+      name,
+      { ...(restore && { withdraw: restore }), ...(withdraw && { restore: withdraw }) },
+    ]),
+  );
 }

@@ -2,8 +2,7 @@
 // has nothing to show of, and is saved as
 // SVG, PNG or CSV. In a report, which is printed, all are drawn at once.
 
-/* global echarts */
-
+import { every } from "./elements.js";
 import { figure } from "./words.js";
 
 /** The colours of the page, as they are now: light or dark. */
@@ -14,9 +13,22 @@ export function colours() {
 }
 
 /** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
-export const RAMP = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
+export const RAMP = [
+  "#440154",
+  "#482878",
+  "#3e4a89",
+  "#31688e",
+  "#26828e",
+  "#1f9e89",
+  "#35b779",
+  "#6ece58",
+  "#b5de2b",
+  "#fde725",
+];
 
-/** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation marks. */
+/** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation
+ * marks.
+ */
 const font = () => getComputedStyle(document.body).fontFamily.replaceAll('"', "'");
 
 /** Characters that no XML document may contain, not even escaped. */
@@ -24,7 +36,9 @@ const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/g
 /** Excel reads a CSV file as UTF-8 only if it begins with this mark. */
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element. */
+/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element.
+ * @returns {ChartOption}
+ */
 export function common(ink) {
   return {
     animation: false,
@@ -37,11 +51,20 @@ export function common(ink) {
       borderColor: ink.line,
       textStyle: { color: ink.ink, fontSize: 13, fontWeight: "normal" },
     },
-    legend: { textStyle: { color: ink.muted }, inactiveColor: ink.line, top: 0, left: 0, itemHeight: 10, itemWidth: 16 },
+    legend: {
+      textStyle: { color: ink.muted },
+      inactiveColor: ink.line,
+      top: 0,
+      left: 0,
+      itemHeight: 10,
+      itemWidth: 16,
+    },
   };
 }
 
-/** An axis of plain numbers. */
+/** An axis of plain numbers.
+ * @returns {ChartOption}
+ */
 export function numbers(ink, more = {}) {
   return {
     type: "value",
@@ -86,9 +109,14 @@ const PNG_PIXELS = 2; // for each pixel of the page
  * are the chart as a table, said is the chart in words.
  */
 export class Chart {
+  /**
+   * @param {string} name of its frame
+   * @param {() => Promise<Drawing>} make
+   * @param {{ select?: (point: any) => void }} [more] what a click on a point does
+   */
   constructor(name, make, { select } = {}) {
     this.frame = document.getElementById(name);
-    this.plot = this.frame.querySelector(".plot");
+    this.plot = every(this.frame, ".plot", HTMLElement)[0];
     this.told = this.frame.querySelector(".said");
     this.make = make;
     this.select = select;
@@ -96,16 +124,20 @@ export class Chart {
     this.isVisible = false;
     this.drawnAt = 0;
     this.pause = LEAST_MILLISECONDS;
-    for (const button of this.frame.querySelectorAll("[data-save]")) {
+    for (const button of every(this.frame, "[data-save]", HTMLElement)) {
       button.addEventListener("click", () => this.save(button.dataset.save));
     }
     this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
     if (this.isPrinted) this.isVisible = true;
-    else new IntersectionObserver(([entry]) => {
-      this.isVisible = entry.isIntersecting;
-      if (this.isVisible) this.due();
-    }, { rootMargin: "300px" }).observe(this.frame);
+    else
+      new IntersectionObserver(
+        ([entry]) => {
+          this.isVisible = entry.isIntersecting;
+          if (this.isVisible) this.due();
+        },
+        { rootMargin: "300px" },
+      ).observe(this.frame);
     new ResizeObserver(() => this.chart?.resize()).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.due(true));
   }
@@ -141,7 +173,8 @@ export class Chart {
     } catch (error) {
       console.debug(error);
       if (error.status === 422) this.tell("empty", error.message);
-      else if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} The page tries again when the study changes.`);
+      else if (this.frame.dataset.state !== "shown")
+        this.tell("failed", `${error.message} The page tries again when the study changes.`);
     }
     this.timer = null;
     // What takes the server long, because the study is large, is asked for less often.
@@ -154,6 +187,7 @@ export class Chart {
     this.told.textContent = text;
   }
 
+  /** @param {Drawing} made */
   show({ option, said, height }) {
     this.tell("shown", said);
     if (height) this.plot.style.height = `${height}px`;
@@ -169,7 +203,10 @@ export class Chart {
   save(kind) {
     if (!this.made || this.made.empty) return;
     const name = `${document.getElementById("study").dataset.study}-${this.frame.id}.${kind}`;
-    if (kind === "png") this.drawing("canvas", (drawn) => drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)));
+    if (kind === "png")
+      this.drawing("canvas", (drawn) =>
+        drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)),
+      );
     else if (kind === "svg") download(name, new Blob([this.svg()], { type: "image/svg+xml" }));
     else download(name, new Blob([csv(this.made)], { type: "text/csv" }));
   }
@@ -181,7 +218,12 @@ export class Chart {
   /** What a function makes of the chart, drawn anew with a background. */
   drawing(renderer, use) {
     const { width, height } = this.plot.getBoundingClientRect();
-    const drawn = echarts.init(document.createElement("div"), null, { renderer, ssr: renderer === "svg", width, height });
+    const drawn = echarts.init(document.createElement("div"), null, {
+      renderer,
+      ssr: renderer === "svg",
+      width,
+      height,
+    });
     drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
     const result = use(drawn);
     drawn.dispose();
@@ -189,12 +231,15 @@ export class Chart {
   }
 }
 
+/** @param {Drawing} made */
 function csv({ header, rows }) {
   const cell = (value) => {
-    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text =
+      value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return BYTE_ORDER_MARK + [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  const lines = [header, ...rows].map((row) => row.map(cell).join(","));
+  return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
 function download(name, blob) {
@@ -202,5 +247,5 @@ function download(name, blob) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // a busy browser begins late
 }

@@ -1,10 +1,14 @@
 // The values of a choice in the form for a new study. Each has a field of its own, so it may contain any character.
 
+import { byId } from "./elements.js";
 import { Mistyped, number } from "./forms.js";
 import { numeral } from "./words.js";
 
 const PLAIN_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
-const TRUTHS = [["no", false], ["yes", true]];
+const TRUTHS = [
+  ["no", false],
+  ["yes", true],
+];
 
 let made = 0;
 
@@ -17,7 +21,8 @@ export function text(row, name) {
 }
 
 /** A copy of a template of the page. */
-export const copied = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
+export const copied = (template) =>
+  /** @type {HTMLElement} */ (byId(template, HTMLTemplateElement).content.firstElementChild.cloneNode(true));
 
 /** A number if it is written as one, else the text. So 1,4 and 007 are texts. */
 const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
@@ -55,7 +60,11 @@ export function distinct(row) {
   const found = choices(row);
   found.forEach(({ value, typed }, i) => {
     const first = found.findIndex((other) => other.value === value);
-    if (first < i) throw new Mistyped(filled(row)[i], `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`);
+    if (first < i)
+      throw new Mistyped(
+        filled(row)[i],
+        `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`,
+      );
   });
   return found.map((each) => each.value);
 }
@@ -67,7 +76,8 @@ export const fieldOfChoice = (row, place) => filled(row)[place] ?? fields(row)[0
 export function addChoices(row, count = 1) {
   for (let i = 0; i < count; i += 1) {
     const choice = copied("choice");
-    part(choice, "choice").dataset.key = `choice-${(made += 1)}`;
+    made += 1;
+    part(choice, "choice").dataset.key = `choice-${made}`;
     part(row, "choices").append(choice);
   }
   numbered(row);
@@ -76,7 +86,10 @@ export function addChoices(row, count = 1) {
 function numbered(row) {
   fields(row).forEach((field, i) => {
     field.labels[0].firstChild.textContent = `Value ${i + 1} `;
-    field.closest(".choice").querySelector("[data-drop]").setAttribute("aria-label", `Remove value ${i + 1}`);
+    field
+      .closest(".choice")
+      .querySelector("[data-drop]")
+      .setAttribute("aria-label", `Remove value ${i + 1}`);
   });
 }
 
@@ -88,12 +101,16 @@ export function dropChoice(row, choice) {
 
 /** Put lines that somebody pastes into a field into fields of their own. */
 export function spread(row, event) {
-  const lines = event.clipboardData.getData("text").split(/[\r\n\t]+/).map((line) => line.trim()).filter((line) => line !== "");
+  const lines = event.clipboardData
+    .getData("text")
+    .split(/[\r\n\t]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   if (lines.length < 2) return;
   event.preventDefault();
   const at = fields(row).indexOf(event.target);
   addChoices(row, Math.max(0, at + lines.length - fields(row).length));
-  lines.forEach((line, i) => (fields(row)[at + i].value = line));
+  for (const [i, line] of lines.entries()) fields(row)[at + i].value = line;
   event.target.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
@@ -140,7 +157,9 @@ export function showWeights(row, given) {
 
 /** The weights that are given, by the texts of the values; undefined without any. */
 export function weights(row) {
-  const known = new Map([...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]));
+  const known = new Map(
+    [...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]),
+  );
   const found = choices(row).filter(({ key }) => known.get(key) !== undefined);
   return found.length ? Object.fromEntries(found.map(({ value, key }) => [named(value), known.get(key)])) : undefined;
 }

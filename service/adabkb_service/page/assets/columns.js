@@ -4,33 +4,112 @@
 import { numeral, shown, titled } from "./words.js";
 
 const OF_RESULTS = ["value", "result", "objective", "yield", "ausbeute", "response", "measured", "score", "y"];
-const OF_ERRORS = ["±", "+/-", "+-", "stderror", "error", "std", "stddev", "standarddeviation", "standarderror", "stderr", "sd", "se", "sem", "uncertainty", "fehler"];
+const OF_ERRORS = [
+  "±",
+  "+/-",
+  "+-",
+  "stderror",
+  "error",
+  "std",
+  "stddev",
+  "standarddeviation",
+  "standarderror",
+  "stderr",
+  "sd",
+  "se",
+  "sem",
+  "uncertainty",
+  "fehler",
+];
 /** What stands where nothing was measured. */
-const NOTHING = new Set(["", "-", "–", "—", "nd", "na", "nan", "none", "null", "#n/a", "n/a", "n/d", "notdetermined", "failed", "?"]);
+const NOTHING = new Set([
+  "",
+  "-",
+  "–",
+  "—",
+  "nd",
+  "na",
+  "nan",
+  "none",
+  "null",
+  "#n/a",
+  "n/a",
+  "n/d",
+  "notdetermined",
+  "failed",
+  "?",
+]);
 
 /** A name without case, spaces, units and signs. */
-const plain = (name) => String(name).toLowerCase().replace(/[[(][^\])]*[\])]\s*$/, "").replace(/[\s_.:]+/g, "");
+const plain = (name) =>
+  String(name)
+    .toLowerCase()
+    .replace(/[[(][^\])]*[\])]\s*$/, "")
+    .replace(/[\s_.:]+/g, "");
 
 /** Whether a cell says that there is no result. */
-export const isNothing = (cell) => NOTHING.has(cell.trim().toLowerCase().replace(/[\s.]+/g, ""));
+export const isNothing = (cell) =>
+  NOTHING.has(
+    cell
+      .trim()
+      .toLowerCase()
+      .replace(/[\s.]+/g, ""),
+  );
 
-/** What a column may be in a study: a key, a label, how its cells are read, and where the value goes. */
+/** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
+ * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any> }} study
+ */
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {} }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
   const of = (name) => ({ ...quantities[name], name });
-  const told = objectives.length ? [] : [
-    { key: "value", label: quantities.value ? title("value") : "Result", field: "value", read: (cell) => number(cell, quantities.value?.unit), names: ["value", quantities.value?.label], isResult: true },
-    { key: "std_error", label: "Standard error", field: "std_error", read: (cell) => number(cell, quantities.value?.unit), names: ["std_error"] },
-  ];
+  const told = objectives.length
+    ? []
+    : [
+        {
+          key: "value",
+          label: quantities.value ? title("value") : "Result",
+          field: "value",
+          read: (cell) => number(cell, quantities.value?.unit),
+          names: ["value", quantities.value?.label],
+          isResult: true,
+        },
+        {
+          key: "std_error",
+          label: "Standard error",
+          field: "std_error",
+          read: (cell) => number(cell, quantities.value?.unit),
+          names: ["std_error"],
+        },
+      ];
   return [
     ...parameters.map((each) => ({
-      key: `parameter:${each.name}`, label: titled(each.name, each.label, each.unit), group: "parameters", field: each.name, read: (cell) => meant(each, cell),
-      names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label], isNeeded: each.kind !== "fixed" && !each.when,
+      key: `parameter:${each.name}`,
+      label: titled(each.name, each.label, each.unit),
+      group: "parameters",
+      field: each.name,
+      read: (cell) => meant(each, cell),
+      names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label],
+      isNeeded: each.kind !== "fixed" && !each.when,
     })),
     ...told,
-    ...metrics.map((name) => ({ key: `metric:${name}`, label: title(name), group: "metrics", field: name, read: (cell) => number(cell, of(name).unit), names: [name, `metrics.${name}`, quantities[name]?.label], isResult: true })),
-    ...metrics.map((name) => ({ key: `error:${name}`, label: `Standard error of ${name}`, group: "std_errors", field: name, read: (cell) => number(cell, of(name).unit), names: [`std_errors.${name}`, `± ${name}`, `${name} ±`] })),
+    ...metrics.map((name) => ({
+      key: `metric:${name}`,
+      label: title(name),
+      group: "metrics",
+      field: name,
+      read: (cell) => number(cell, of(name).unit),
+      names: [name, `metrics.${name}`, quantities[name]?.label],
+      isResult: true,
+    })),
+    ...metrics.map((name) => ({
+      key: `error:${name}`,
+      label: `Standard error of ${name}`,
+      group: "std_errors",
+      field: name,
+      read: (cell) => number(cell, of(name).unit),
+      names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
+    })),
     { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];
@@ -45,12 +124,26 @@ export function guess(header, known) {
     return role.key;
   };
   const exactly = header.map((name) => take(known.find((role) => [...role.names, role.label].includes(name))));
-  const found = header.map((name, i) => exactly[i] || take(known.find((role) => !taken.has(role.key) && [...role.names, role.label].some((each) => each && plain(each) === plain(name)))));
+  const found = header.map(
+    (name, i) =>
+      exactly[i] ||
+      take(
+        known.find(
+          (role) =>
+            !taken.has(role.key) && [...role.names, role.label].some((each) => each && plain(each) === plain(name)),
+        ),
+      ),
+  );
   header.forEach((name, i) => {
     if (found[i]) return;
     const isError = OF_ERRORS.includes(plain(name)) || OF_ERRORS.includes(name.trim().toLowerCase());
     const before = found[i - 1] ?? "";
-    if (isError) found[i] = take(known.find((role) => role.key === (before.startsWith("metric:") ? before.replace("metric", "error") : "std_error")));
+    if (isError)
+      found[i] = take(
+        known.find(
+          (role) => role.key === (before.startsWith("metric:") ? before.replace("metric", "error") : "std_error"),
+        ),
+      );
     else if (OF_RESULTS.includes(plain(name))) found[i] = take(known.find((role) => role.key === "value"));
   });
   return found;
@@ -62,7 +155,8 @@ export function number(cell, unit) {
   for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
   text = text.replace(/(?<=\d)[\s\u00a0\u202f'’](?=\d{3}(\D|$))/g, "");
   const [point, comma] = [text.lastIndexOf("."), text.lastIndexOf(",")];
-  if (point >= 0 && comma >= 0) text = point > comma ? text.replaceAll(",", "") : text.replaceAll(".", "").replace(",", ".");
+  if (point >= 0 && comma >= 0)
+    text = point > comma ? text.replaceAll(",", "") : text.replaceAll(".", "").replace(",", ".");
   const value = numeral(text);
   if (!Number.isFinite(value)) throw new Error(`“${cell}” is not a number.`);
   return value;
@@ -77,9 +171,14 @@ export function withError(cell, read) {
 /** A value of a parameter: the choice that is written so, the name of a row, or a number. */
 function meant(parameter, cell) {
   if (parameter.kind === "catalogue") return cell.trim();
-  const choices = { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
+  const choices =
+    { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell, parameter.unit);
-  const found = choices.findIndex((choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell));
-  if (found < 0) throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
+  const found = choices.findIndex(
+    (choice) =>
+      choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell),
+  );
+  if (found < 0)
+    throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];
 }

@@ -1,8 +1,9 @@
-// Studies side by side: the best so far of each in one chart, and what they have come to. The address keeps all choices.
+// Studies side by side: the best so far of each in one chart, and what they have come to. The address keeps all
+// choices.
 
 import { call, root } from "./calls.js";
 import { Chart, colours, common, numbers } from "./charts.js";
-import { made } from "./elements.js";
+import { byId, every, made } from "./elements.js";
 import { counted, figure, inUnit } from "./words.js";
 
 /** Colours that stay apart for everybody (Okabe and Ito), and dashes where they come again. */
@@ -10,9 +11,9 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
 const DASHES = ["solid", "dashed"];
 
 const query = new URLSearchParams(location.search);
-const chosen = [...document.querySelectorAll("#compare [name=study]:checked")].map((each) => each.value);
-const isLog = document.getElementById("progress-log");
-const across = document.getElementById("progress-across");
+const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
+const isLog = byId("progress-log", HTMLInputElement);
+const across = byId("progress-across", HTMLSelectElement);
 isLog.checked = query.get("log") === "1";
 if (query.get("across") === "share") across.value = "share";
 
@@ -28,24 +29,42 @@ function keep() {
 async function read(id) {
   const segment = encodeURIComponent(id);
   try {
-    const [study, progress] = await Promise.all([call("GET", `${root}/v1/studies/${segment}`), call("GET", `${root}/studies/${segment}/progress.json`)]);
+    const [study, progress] = await Promise.all([
+      call("GET", `${root}/v1/studies/${segment}`),
+      call("GET", `${root}/studies/${segment}/progress.json`),
+    ]);
     return { id, study, ...progress };
   } catch (error) {
     return { id, error: error.message };
   }
 }
 
-const goal = (study) => (study.objectives?.length ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ") : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`);
+const goal = (study) =>
+  study.objectives?.length
+    ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ")
+    : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
 const unitOf = (study) => study.quantities?.value?.unit;
 
 function list(all) {
   const rows = all.map(({ id, study, count, error }) => {
-    const cells = error ? [made("td", { colSpan: 5 }, error)] : [
-      made("td", {}, study.state), made("td", {}, goal(study)), made("td", { className: "num" }, figure(count, 9)),
-      made("td", { className: "num strong" }, study.best ? inUnit(figure(study.best.value, 6), unitOf(study)) : "–"),
-      made("td", { className: "num" }, study.gap === null ? "–" : inUnit(figure(study.gap, 3), unitOf(study))),
-    ];
-    const head = made("th", { scope: "row" }, error ? id : made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id));
+    const cells = error
+      ? [made("td", { colSpan: 5 }, error)]
+      : [
+          made("td", {}, study.state),
+          made("td", {}, goal(study)),
+          made("td", { className: "num" }, figure(count, 9)),
+          made(
+            "td",
+            { className: "num strong" },
+            study.best ? inUnit(figure(study.best.value, 6), unitOf(study)) : "–",
+          ),
+          made("td", { className: "num" }, study.gap === null ? "–" : inUnit(figure(study.gap, 3), unitOf(study))),
+        ];
+    const head = made(
+      "th",
+      { scope: "row" },
+      error ? id : made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id),
+    );
     return made("tr", {}, head, ...cells);
   });
   document.querySelector("#compared tbody").replaceChildren(...rows);
@@ -60,28 +79,55 @@ const chart = new Chart("progress", async () => {
   const all = await reading;
   list(all);
   const drawn = all.filter((each) => each.records?.length);
-  if (!drawn.length) return { empty: all.every((each) => each.error) ? "None of these studies can be read." : "None of these studies has a best result yet, or they have several objectives." };
+  if (!drawn.length)
+    return {
+      empty: all.every((each) => each.error)
+        ? "None of these studies can be read."
+        : "None of these studies has a best result yet, or they have several objectives.",
+    };
   const ink = colours();
   const isShare = across.value === "share";
   const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
   isLog.disabled = !canBeLog;
   const place = (each, seq) => (isShare ? seq / each.count : seq);
+  /** @type {ChartOption} */
   const option = {
     ...common(ink),
     grid: { left: 8, right: 24, top: 56, bottom: 32, containLabel: true },
-    xAxis: numbers(ink, { name: isShare ? "share of its results" : "result", nameLocation: "middle", nameGap: 26, min: 0, ...(isShare ? { max: 1 } : { minInterval: 1 }), splitLine: { show: false } }),
+    xAxis: numbers(ink, {
+      name: isShare ? "share of its results" : "result",
+      nameLocation: "middle",
+      nameGap: 26,
+      min: 0,
+      ...(isShare ? { max: 1 } : { minInterval: 1 }),
+      splitLine: { show: false },
+    }),
     yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
     series: drawn.map((each) => {
       const color = COLOURS[chosen.indexOf(each.id) % COLOURS.length];
       const type = DASHES[Math.floor(chosen.indexOf(each.id) / COLOURS.length)];
       return {
-        type: "line", name: each.id, step: "end", showSymbol: each.records.length < 60, symbolSize: 5, color, lineStyle: { width: 2.25, color, type },
-        data: [...each.records, [each.count, each.records.at(-1)[1]]].map(([seq, value]) => [place(each, seq), value, seq]),
+        type: "line",
+        name: each.id,
+        step: "end",
+        showSymbol: each.records.length < 60,
+        symbolSize: 5,
+        color,
+        lineStyle: { width: 2.25, color, type },
+        data: [...each.records, [each.count, each.records.at(-1)[1]]].map(([seq, value]) => [
+          place(each, seq),
+          value,
+          seq,
+        ]),
       };
     }),
   };
   option.legend.type = "scroll";
-  option.tooltip = { ...option.tooltip, trigger: "item", formatter: ({ seriesName, data: [, value, seq] }) => `${seriesName}\nresult ${seq}: ${figure(value, 6)}` };
+  option.tooltip = {
+    ...option.tooltip,
+    trigger: "item",
+    formatter: ({ seriesName, data: [, value, seq] }) => `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
+  };
   const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
   return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
 });
@@ -89,7 +135,8 @@ const chart = new Chart("progress", async () => {
 function said(all, drawn) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
-  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1) parts.push("their results have different units, so the heights of the lines cannot be compared");
+  if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1)
+    parts.push("their results have different units, so the heights of the lines cannot be compared");
   const others = all.filter((each) => !drawn.includes(each)).map((each) => each.id);
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;

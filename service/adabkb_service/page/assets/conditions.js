@@ -1,6 +1,7 @@
 // When a parameter exists, in the form for a new study: other parameters and their values, picked and not typed.
 
 import { choices, copied, differs, part, text } from "./choices.js";
+import { every } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
@@ -26,7 +27,7 @@ export function showConditions(row, rows, when) {
     fitConditions(row, rows);
     const wanted = new Set(values.map((value) => JSON.stringify(value)));
     for (const { value, key } of parent ? choices(parent) : []) {
-      const box = condition.querySelector(`input[value="${key}"]`);
+      const [box] = every(condition, `input[value="${key}"]`, HTMLInputElement);
       if (box) box.checked = wanted.has(JSON.stringify(value));
     }
     const field = parent && isNumeric(parent) && part(condition, "allowed").querySelector("input");
@@ -39,7 +40,10 @@ export function fitConditions(row, rows) {
   for (const condition of conditionsIn(row)) {
     const parent = part(condition, "parent");
     const others = rows.filter((other) => other !== row && text(other, "name") !== "");
-    fitParents(parent, others.map((other) => [text(other, "name"), other.dataset.key]));
+    fitParents(
+      parent,
+      others.map((other) => [text(other, "name"), other.dataset.key]),
+    );
     fitAllowed(part(condition, "allowed"), parentOf(condition, rows));
   }
 }
@@ -58,8 +62,12 @@ function fitAllowed(holder, parent) {
   const offered = parent === undefined || hasNumbers ? [] : choices(parent);
   if (!differs(holder, [parent?.dataset.key, hasNumbers, offered])) return;
   const checked = new Set([...holder.querySelectorAll("input:checked")].map((box) => box.value));
-  const boxes = offered.map(({ typed, key }) => labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }));
-  holder.replaceChildren(...(hasNumbers ? [labelled("one of the numbers", { inputMode: "decimal", autocomplete: "off" })] : boxes));
+  const boxes = offered.map(({ typed, key }) =>
+    labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }),
+  );
+  holder.replaceChildren(
+    ...(hasNumbers ? [labelled("one of the numbers", { inputMode: "decimal", autocomplete: "off" })] : boxes),
+  );
 }
 
 function labelled(name, properties) {
@@ -80,7 +88,9 @@ export function conditions(row, rows) {
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
     if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
-    const values = isNumeric(parent) ? numbers(part(condition, "allowed").querySelector("input"), text(parent, "kind")) : boxed(condition, parent);
+    const values = isNumeric(parent)
+      ? numbers(part(condition, "allowed").querySelector("input"), text(parent, "kind"))
+      : boxed(condition, parent);
     if (!values.length) throw faulty(`choose a value of ${name}, or remove the condition.`);
     found.set(name, values);
   }
@@ -89,7 +99,9 @@ export function conditions(row, rows) {
 
 function boxed(condition, parent) {
   const checked = new Set([...condition.querySelectorAll("input:checked")].map((box) => box.value));
-  return choices(parent).filter(({ key }) => checked.has(key)).map((each) => each.value);
+  return choices(parent)
+    .filter(({ key }) => checked.has(key))
+    .map((each) => each.value);
 }
 
 /** Numbers with spaces or semicolons between them; commas as well if they are whole. */

@@ -1,6 +1,7 @@
 // What the charts of a study read, each of it once until the study changes.
 
 import { call, listed, root } from "./calls.js";
+import { ifThere } from "./elements.js";
 import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
@@ -11,7 +12,10 @@ const along = (names) => names.map((name) => `parameter=${encodeURIComponent(nam
 
 /** The names of the metrics that are beyond their bounds; none if all are kept. */
 function beyond({ outcome_constraints: bounds = [] }, metrics) {
-  const found = bounds.filter(({ metric, lower, upper }) => (lower !== null && metrics?.[metric] < lower) || (upper !== null && metrics?.[metric] > upper));
+  const found = bounds.filter(
+    ({ metric, lower, upper }) =>
+      (lower !== null && metrics?.[metric] < lower) || (upper !== null && metrics?.[metric] > upper),
+  );
   return found.length ? found.map((each) => each.metric) : null;
 }
 
@@ -43,13 +47,16 @@ export class StudyData {
     return this.kept.get(name);
   }
 
-  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large nor
-   * small, but between bounds. */
+  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large
+   * nor small, but between bounds. */
   async study() {
     const found = await this.once("study", () => call("GET", this.api));
     const name = this.shown();
     const quantity = found.quantities?.[name ?? "value"] ?? {};
-    const study = { ...found, quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) } };
+    const study = {
+      ...found,
+      quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) },
+    };
     if (name === undefined) return study;
     const direction = study.objectives?.find((each) => each.metric === name)?.direction;
     return { ...study, direction, bounds: study.outcome_constraints?.find((each) => each.metric === name) };
@@ -57,7 +64,7 @@ export class StudyData {
 
   /** The metric that the charts show; none if it is the objective. */
   shown() {
-    return document.getElementById("shown-metric")?.value || undefined;
+    return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
   /** The same where a query has it, from this separator on. */
@@ -79,19 +86,34 @@ export class StudyData {
 
   /** The results that have the number that the charts show, which may come later than others. */
   async history() {
-    const [study, stored] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    const [study, stored] = await Promise.all([
+      this.study(),
+      this.once("history", () => call("GET", `${this.page}/history.json`)),
+    ]);
     const history = { ...stored, isThinned: stored.results.length < stored.count };
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
-    if (name === undefined) return { ...history, results: history.results.filter((each) => !each.missing?.includes("value")).map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })) };
-    const results = history.results.filter((each) => each.metrics?.[name] !== undefined).map((each) => ({
-      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: cut(each.expected?.metrics?.[name], study.quantity),
-    }));
+    if (name === undefined)
+      return {
+        ...history,
+        results: history.results
+          .filter((each) => !each.missing?.includes("value"))
+          .map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })),
+      };
+    const results = history.results
+      .filter((each) => each.metrics?.[name] !== undefined)
+      .map((each) => ({
+        ...each,
+        value: each.metrics[name],
+        std_error: each.std_errors?.[name] ?? null,
+        expected: cut(each.expected?.metrics?.[name], study.quantity),
+      }));
     const records = [];
     if (!study.direction) return { ...history, results, records };
     for (const { seq, value, excluded } of results) {
       const best = records.at(-1)?.[1];
-      if (!excluded && (best === undefined || (study.direction === "minimize" ? value < best : value > best))) records.push([seq, value]);
+      if (!excluded && (best === undefined || (study.direction === "minimize" ? value < best : value > best)))
+        records.push([seq, value]);
     }
     return { ...history, results, records };
   }
@@ -116,9 +138,15 @@ export class StudyData {
   /** The best points; of a context, if one is given. */
   async recommendation(context) {
     const query = context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "";
-    const [{ quantities = {} }, found] = await Promise.all([this.study(), this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`))]);
+    const [{ quantities = {} }, found] = await Promise.all([
+      this.study(),
+      this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`)),
+    ]);
     const model = cut(found.model, quantities.value);
-    if (model?.metrics) model.metrics = Object.fromEntries(Object.entries(model.metrics).map(([name, each]) => [name, cut(each, quantities[name])]));
+    if (model?.metrics)
+      model.metrics = Object.fromEntries(
+        Object.entries(model.metrics).map(([name, each]) => [name, cut(each, quantities[name])]),
+      );
     return { ...found, model };
   }
 
@@ -127,7 +155,9 @@ export class StudyData {
   }
 
   async validation() {
-    const found = await this.once(`validation ${this.shown()}`, () => call("GET", `${this.api}/validation${this.ofMetric("?")}`));
+    const found = await this.once(`validation ${this.shown()}`, () =>
+      call("GET", `${this.api}/validation${this.ofMetric("?")}`),
+    );
     const { quantity } = await this.study();
     return { ...found, items: found.items?.map((each) => cut(each, quantity)) };
   }
@@ -137,7 +167,9 @@ export class StudyData {
   }
 
   async cells() {
-    const found = await this.once(`cells ${this.shown()}`, () => listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS));
+    const found = await this.once(`cells ${this.shown()}`, () =>
+      listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS),
+    );
     const { quantity } = await this.study();
     return { ...found, items: found.items.map((cell) => cut(cell, quantity)) };
   }
@@ -146,7 +178,8 @@ export class StudyData {
     const query = along(names);
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const [name, { quantity }] = [this.shown(), await this.study()];
-    const told = (each) => (name === undefined ? each : { ...each.metrics[name], feasible_probability: each.feasible_probability });
+    const told = (each) =>
+      name === undefined ? each : { ...each.metrics[name], feasible_probability: each.feasible_probability };
     return { ...slice, predictions: slice.predictions.map((each) => cut(told(each), quantity)) };
   }
 

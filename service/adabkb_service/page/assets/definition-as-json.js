@@ -1,11 +1,12 @@
 // The definition of a new study as JSON: it follows the form, and fills in the form when somebody changes it.
 
 import { definition, fill } from "./definition.js";
+import { byId } from "./elements.js";
 import { Mistyped } from "./forms.js";
 
-const form = document.getElementById("new");
-const panel = document.getElementById("as-json");
-const field = document.getElementById("new-json");
+const form = byId("new", HTMLFormElement);
+const panel = byId("as-json", HTMLDetailsElement);
+const field = byId("new-json", HTMLTextAreaElement);
 const said = document.getElementById("json-said");
 
 let unread = null; // a definition that the form cannot show
@@ -22,7 +23,8 @@ function tell(words, isFault = false) {
 function parsed() {
   try {
     const found = JSON.parse(field.value);
-    if (found === null || typeof found !== "object" || Array.isArray(found)) throw new Error("it must be an object, such as {\"direction\": \"maximize\"}.");
+    if (found === null || typeof found !== "object" || Array.isArray(found))
+      throw new Error('it must be an object, such as {"direction": "maximize"}.');
     return found;
   } catch (error) {
     throw new Mistyped(field, `Definition: ${error.message}`);

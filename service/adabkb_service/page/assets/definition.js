@@ -1,21 +1,36 @@
 // The form for a study and its definition: what the form says, what it is filled in with, and which field a fault is
 // about.
 
-import { showValue } from "./choices.js";
+import { copied, showValue } from "./choices.js";
+import { byId, every } from "./elements.js";
 import { body, Mistyped, number } from "./forms.js";
 import { kept } from "./kept.js";
-import { baseline, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, parametersAlone, part, showCombinations, showParameters, text } from "./space.js";
+import {
+  baseline,
+  beliefs,
+  constraints,
+  fieldOfCombination,
+  fieldOfSpace,
+  fitRow,
+  fitSpace,
+  parameters,
+  parametersAlone,
+  part,
+  showCombinations,
+  showParameters,
+  text,
+} from "./space.js";
 import { inLargestUnit } from "./words.js";
 
-const form = document.getElementById("new");
+const form = byId("new", HTMLFormElement);
 const rows = document.getElementById("parameters");
 const objectives = document.getElementById("objectives");
 const mixtures = document.getElementById("mixtures");
 const quantities = document.getElementById("quantities");
-const direction = document.getElementById("new-direction");
-const rule = document.getElementById("new-rule");
-const costBudget = document.getElementById("new-cost-budget");
-const costUnit = document.getElementById("new-cost-unit");
+const direction = byId("new-direction", HTMLSelectElement);
+const rule = byId("new-rule", HTMLSelectElement);
+const costBudget = byId("new-cost-budget", HTMLInputElement);
+const costUnit = byId("new-cost-unit", HTMLInputElement);
 
 let described = 0;
 let filled = { given: {}, shown: {} };
@@ -30,7 +45,7 @@ export function describe(within) {
 
 /** A new row, of a template, at the end of others. */
 function addRow(template, others, label) {
-  const row = document.getElementById(template).content.firstElementChild.cloneNode(true);
+  const row = copied(template);
   row.querySelector("[data-remove]").addEventListener("click", () => {
     row.remove();
     fitSpace();
@@ -57,25 +72,44 @@ const hasSeveral = () => direction.value === "several";
 /** Show the fields that belong to the direction and to the rule for ending experiments. */
 export function fitFields() {
   document.getElementById("several").hidden = !hasSeveral() || "edits" in form.dataset;
-  for (const field of form.querySelectorAll("[data-alone]")) field.hidden = hasSeveral() || "edits" in form.dataset;
+  for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
   while (hasSeveral() && objectives.children.length < 2) addObjective();
-  for (const field of form.querySelectorAll("[data-rules]")) field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
+  for (const field of every(form, "[data-rules]", HTMLElement))
+    field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
 }
 
-const objective = (row) => ({ metric: text(row, "metric"), direction: part(row, "direction").value, reference: number(part(row, "reference")) });
+const objective = (row) => ({
+  metric: text(row, "metric"),
+  direction: part(row, "direction").value,
+  reference: number(part(row, "reference")),
+});
 
 /** A quantity's bounds; without any it is measured and bounds nothing. */
-const quantity = (row) => ({ metric: text(row, "metric"), lower: number(part(row, "lower")), upper: number(part(row, "upper")) });
+const quantity = (row) => ({
+  metric: text(row, "metric"),
+  lower: number(part(row, "lower")),
+  upper: number(part(row, "upper")),
+});
 
 function mixture(row) {
-  const names = part(row, "parameters").value.split(",").map((name) => name.trim()).filter((name) => name !== "");
-  return { parameters: names, total: number(part(row, "total")), at_most: number(part(row, "at_most")), least: number(part(row, "least")) };
+  const names = part(row, "parameters")
+    .value.split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  return {
+    parameters: names,
+    total: number(part(row, "total")),
+    at_most: number(part(row, "at_most")),
+    least: number(part(row, "least")),
+  };
 }
 
 /** A mixture of the parameters that can be shares: those from 0 to the same number that no other mixture has. */
 export function addMixtureOfShares() {
   const taken = new Set([...mixtures.children].flatMap((row) => mixture(row).parameters));
-  const free = [...rows.children].filter((row) => text(row, "kind") === "float" && text(row, "low") === "0" && !taken.has(text(row, "name")));
+  const free = [...rows.children].filter(
+    (row) => text(row, "kind") === "float" && text(row, "low") === "0" && !taken.has(text(row, "name")),
+  );
   const total = free.length ? text(free[0], "high") : "";
   const names = free.filter((row) => text(row, "high") === total).map((row) => text(row, "name"));
   const row = addMixture();
@@ -106,7 +140,10 @@ function words() {
 }
 
 /** How many constraints are written a line each. They come before those of combinations. */
-const lines = () => document.getElementById("new-constraints").value.split("\n").filter((line) => line.trim() !== "").length;
+const lines = () =>
+  byId("new-constraints", HTMLTextAreaElement)
+    .value.split("\n")
+    .filter((line) => line.trim() !== "").length;
 
 const isBounded = ({ lower, upper }) => lower !== undefined || upper !== undefined;
 
@@ -124,7 +161,8 @@ function made() {
   if (others.length) study.metrics = others.map((each) => each.metric);
   if (bounded.length) study.outcome_constraints = bounded;
   const cost = number(costBudget);
-  if (cost !== undefined && study.budget !== undefined) throw new Mistyped(costBudget, "Budget, in cost: you also gave a budget in trials; keep one of the two.");
+  if (cost !== undefined && study.budget !== undefined)
+    throw new Mistyped(costBudget, "Budget, in cost: you also gave a budget in trials; keep one of the two.");
   if (cost !== undefined) study.budget = { cost };
   return study;
 }
@@ -141,7 +179,10 @@ export function definition() {
 const SHOW = {
   lines: (value) => value.join("\n"),
   list: (value) => value.join(", "),
-  pairs: (value) => Object.entries(value).map(([name, each]) => `${name}: ${each}`).join("\n"),
+  pairs: (value) =>
+    Object.entries(value)
+      .map(([name, each]) => `${name}: ${each}`)
+      .join("\n"),
   duration: inLargestUnit,
 };
 
@@ -169,37 +210,45 @@ function showWords(field, given) {
   for (const name of Object.keys(WORDS)) field(name).value = given?.[name] ?? "";
 }
 
-/** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields for it. */
+/** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields
+ * for it.
+ */
 export function fill(given) {
-  for (const list of [rows, objectives, mixtures, quantities, document.getElementById("exclusions").tBodies[0]]) list.replaceChildren();
-  for (const field of form.elements) {
+  for (const list of [rows, objectives, mixtures, quantities, byId("exclusions", HTMLTableElement).tBodies[0]])
+    list.replaceChildren();
+  for (const field of /** @type {Iterable<HTMLInputElement>} */ (form.elements)) {
     const group = field.dataset.group;
     if (field.name) show(field, group ? given[group]?.[field.name] : given[field.name]);
   }
   const several = given.objectives ?? [];
   direction.value = several.length ? "several" : (given.direction ?? "minimize");
   costBudget.value = given.budget?.cost ?? "";
-  if (given.budget?.cost !== undefined) document.getElementById("new-budget").value = "";
+  if (given.budget?.cost !== undefined) byId("new-budget", HTMLInputElement).value = "";
   rule.value = given.early_stopping?.rule ?? "";
   for (const each of several) showRow(addObjective(), each, ["direction", "reference"]);
   for (const each of given.mixtures ?? []) showRow(addMixture(), each, ["total", "at_most", "least"]);
   const bounds = new Map((given.outcome_constraints ?? []).map((each) => [each.metric, each]));
-  for (const metric of new Set([...(given.metrics ?? []), ...bounds.keys()])) showRow(addQuantity(), { metric, ...bounds.get(metric) }, ["lower", "upper"]);
+  for (const metric of new Set([...(given.metrics ?? []), ...bounds.keys()]))
+    showRow(addQuantity(), { metric, ...bounds.get(metric) }, ["lower", "upper"]);
   fitFields();
   for (const row of measured()) showWords((name) => part(row, name), given.quantities?.[text(row, "metric")]);
   showWords(fieldOfResult, given.quantities?.value);
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
-  show(document.getElementById("new-constraints"), showCombinations(given.constraints ?? []));
+  show(byId("new-constraints", HTMLTextAreaElement), showCombinations(given.constraints ?? []));
   filled = { given, shown: made() };
 }
 
 /** The field of a fault that is not in a field of its own name; undefined if there is none. */
 export function fieldOf(pointer) {
-  const path = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const path = pointer
+    .split("/")
+    .slice(1)
+    .map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
   const [list, place, name] = path;
-  const rowOf = (others, first) => others.children[place] && (part(others.children[place], name ?? first) ?? part(others.children[place], first));
+  const rowOf = (others, first) =>
+    others.children[place] && (part(others.children[place], name ?? first) ?? part(others.children[place], first));
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "quantities") return fieldOfWords(place, name);
   if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
@@ -207,7 +256,8 @@ export function fieldOf(pointer) {
   if (list === "objectives") return rowOf(objectives, "metric");
   if (list === "metrics") return rowOf(quantities, "metric");
   if (list === "stop" && place === undefined) return document.getElementById("new-stop");
-  if (list === "early_stopping") return form.querySelector(`[data-group="early_stopping"][name="${CSS.escape(place ?? "rule")}"]`) ?? rule;
+  if (list === "early_stopping")
+    return form.querySelector(`[data-group="early_stopping"][name="${CSS.escape(place ?? "rule")}"]`) ?? rule;
   if (list !== "outcome_constraints") return fieldOfSpace(path);
   const bounded = [...quantities.children].filter((row) => isBounded(quantity(row)));
   return bounded[place] && part(bounded[place], name ?? "lower");

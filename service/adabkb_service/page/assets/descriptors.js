@@ -33,7 +33,8 @@ export function descriptors(row) {
   if (field(row).value.trim() === "") return undefined;
   const { header, rows } = read(field(row).value);
   const names = header.slice(1);
-  if (!names.length || !rows.length) refuse(row, "the first line must name the columns, and each other line must have a value and its numbers.");
+  if (!names.length || !rows.length)
+    refuse(row, "the first line must name the columns, and each other line must have a value and its numbers.");
   if (names.includes("")) refuse(row, "the first line must name each column.");
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) refuse(row, `the first line names the column ${twice} twice. Remove one of the two.`);
@@ -45,7 +46,9 @@ export function descriptors(row) {
   const known = choices(row).map(({ typed }) => typed);
   const strange = [...lines.keys()].find((value) => !known.includes(value));
   if (strange !== undefined) refuse(row, `“${strange}” is not among the values. Add it to them, or remove its line.`);
-  const described = known.map((value) => lines.get(value) ?? refuse(row, `“${value}” has no line. Add one, or remove the value.`));
+  const described = known.map(
+    (value) => lines.get(value) ?? refuse(row, `“${value}” has no line. Add one, or remove the value.`),
+  );
   return Object.fromEntries(names.map((name, i) => [name, described.map((each) => numberIn(row, each, name, i + 1))]));
 }
 

@@ -1,9 +1,10 @@
 // Editing a running study: what differs from the study as it is, and a preview of what that does.
 
 import { definition } from "./definition.js";
+import { every } from "./elements.js";
 import { same } from "./kept.js";
-import { counted, figure } from "./words.js";
 import { ofRow, part, text } from "./space.js";
+import { counted, figure } from "./words.js";
 
 const RULES = ["budget", "tolerance", "stop"];
 
@@ -20,7 +21,7 @@ export function startEditing() {
   before = definition();
   for (const row of rows()) {
     part(row, "name").readOnly = true;
-    row.querySelector("[data-remove]").hidden = true;
+    for (const button of every(row, "[data-remove]", HTMLElement)) button.hidden = true;
     part(row, "default").closest(".field").remove();
   }
 }
@@ -32,7 +33,9 @@ export function changes() {
   const now = definition();
   const was = new Map(before.parameters.map((each) => [each.name, each]));
   const changed = now.parameters.filter((each) => !same(each, was.get(each.name)));
-  const given = added().filter((row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "");
+  const given = added().filter(
+    (row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "",
+  );
   names = changed.map((each) => each.name);
   const sent = Object.create(null);
   if (changed.length) sent.parameters = changed;
@@ -45,13 +48,23 @@ export function changes() {
 /** A pointer into the request as a pointer into the whole definition, or the field itself. */
 export function placed(pointer) {
   const [, list, place, ...rest] = pointer.split("/");
-  if (list === "defaults") return added().find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))?.querySelector('[data-part="default"]');
+  if (list === "defaults")
+    return added()
+      .find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))
+      ?.querySelector('[data-part="default"]');
   if (list !== "parameters" || place === undefined) return pointer;
   return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[place]), ...rest].join("/");
 }
 
+/** @type {[string, (count: number) => string][]} */
 const EFFECTS = [
-  ["leaving", (count) => `${counted(count, "result")} outside the new space no longer ${count === 1 ? "counts" : "count"}, and ${count === 1 ? "stays" : "stay"} on record.`],
+  [
+    "leaving",
+    (count) =>
+      count === 1
+        ? "1 result outside the new space no longer counts, and stays on record."
+        : `${counted(count, "result")} outside the new space no longer count, and stay on record.`,
+  ],
   ["returning", (count) => `${counted(count, "result")} ${count === 1 ? "counts" : "count"} again.`],
   ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
 ];
@@ -70,10 +83,13 @@ function show({ detail: { answer, sent } }) {
   section.querySelector("tbody").replaceChildren(...lines);
   const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
   if (!lines.length) effects.unshift("Nothing changes.");
-  else effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${answer.best ? `; the best one is ${figure(answer.best.value)}` : ""}.`);
+  else {
+    const best = answer.best ? `; the best one is ${figure(answer.best.value)}` : "";
+    effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${best}.`);
+  }
   if (answer.state === "complete") effects.push("The study is complete then.");
   document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
-  section.querySelector(".scroll").hidden = !lines.length;
+  for (const table of every(section, ".scroll", HTMLElement)) table.hidden = !lines.length;
   save.hidden = !lines.length;
   save.dataset.body = JSON.stringify(sent);
   section.hidden = false;

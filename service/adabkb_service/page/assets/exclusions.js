@@ -1,20 +1,29 @@
 // Combinations that are never suggested, in the form for a new study: a table with a column for each parameter. A row
 // becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
 
-import { choices, copied, differs, part, text } from "./choices.js";
+import { choices, copied, differs, text } from "./choices.js";
+import { byId } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
-const table = document.getElementById("exclusions");
+const table = byId("exclusions", HTMLTableElement);
 const combinations = () => [...table.tBodies[0].rows];
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "";
 const fieldOf = (combination, row) => combination.querySelector(`[data-of="${row.dataset.key}"]`);
 
-const SYMBOLS = new Map([["≤", "<="], ["≥", ">="], ["=", "=="], ["", "=="]]);
+const SYMBOLS = new Map([
+  ["≤", "<="],
+  ["≥", ">="],
+  ["=", "=="],
+  ["", "=="],
+]);
 const COMPARED = /^(<=|>=|<|>|≤|≥|=|)\s*(.*)$/;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const KEYWORDS = new Set("False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(" "));
+const KEYWORDS = new Set(
+  `False None True and as assert async await break class continue def del elif else except finally for
+  from global if import in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),
+);
 
 /** The parameters that a combination may name: those that have a name and vary. */
 const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(row, "kind") !== "fixed");
@@ -68,7 +77,7 @@ export function fitExclusions(rows) {
   const shown = columns(rows);
   const offered = shown.map((row) => [row.dataset.key, text(row, "name"), isNumeric(row) || choices(row)]);
   if (!differs(table, [offered, combinations().length])) return;
-  table.closest(".scroll").hidden = !combinations().length;
+  table.parentElement.hidden = !combinations().length;
   const head = table.tHead.rows[0];
   head.replaceChildren(...shown.map((row) => header(text(row, "name"))), head.lastElementChild);
   combinations().forEach((combination, i) => {
@@ -83,13 +92,20 @@ const header = (name) => Object.assign(document.createElement("th"), { scope: "c
 
 /** A cell for a parameter in a combination: its values to choose from, or a field for a number. */
 function cell(row, before, place) {
-  const field = isNumeric(row) ? Object.assign(document.createElement("input"), { placeholder: "any", size: 8, autocomplete: "off", inputMode: "text" }) : document.createElement("select");
-  if (!isNumeric(row)) {
+  const field = isNumeric(row)
+    ? Object.assign(document.createElement("input"), {
+        placeholder: "any",
+        size: 8,
+        autocomplete: "off",
+        inputMode: "text",
+      })
+    : document.createElement("select");
+  if (field instanceof HTMLSelectElement) {
     field.add(new Option("any", ""));
     for (const { typed, key } of choices(row)) field.add(new Option(typed, key));
   }
   if (before?.tagName === field.tagName) field.value = before.value;
-  if (field.tagName === "SELECT" && field.selectedIndex < 0) field.value = "";
+  if (field instanceof HTMLSelectElement && field.selectedIndex < 0) field.value = "";
   field.dataset.of = row.dataset.key;
   field.setAttribute("aria-label", `${text(row, "name")} in combination ${place}`);
   const made = document.createElement("td");
@@ -100,7 +116,10 @@ function cell(row, before, place) {
 /** A constraint for each combination; of rows without any value there is none. */
 export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
 
-const said = (combination, rows) => `not (${given(combination, rows).map((row) => compared(row, fieldOf(combination, row))).join(" and ")})`;
+const said = (combination, rows) =>
+  `not (${given(combination, rows)
+    .map((row) => compared(row, fieldOf(combination, row)))
+    .join(" and ")})`;
 
 const given = (combination, rows) => columns(rows).filter((row) => fieldOf(combination, row)?.value.trim());
 const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
@@ -127,8 +146,10 @@ function number(row, field) {
   const [, typed, digits] = COMPARED.exec(field.value.trim());
   const symbol = SYMBOLS.get(typed) ?? typed;
   const value = numeral(digits);
-  if (!Number.isFinite(value)) throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
-  if (symbol === "==" && isReal(row)) throw mistyped(field, `a value of exactly ${digits} is very unlikely. Write > ${digits} or < ${digits}.`);
+  if (!Number.isFinite(value))
+    throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
+  if (symbol === "==" && isReal(row))
+    throw mistyped(field, `a value of exactly ${digits} is very unlikely. Write > ${digits} or < ${digits}.`);
   return `${symbol} ${value}`;
 }
 
@@ -142,5 +163,8 @@ function literal(value, field) {
 /** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side. */
 function quoted(words, field) {
   if (words.includes("\\")) throw mistyped(field, `“${words}” has a backslash. Give it a name without one.`);
-  return words.match(/[^"]+|"+/g).map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`)).join(" ");
+  return words
+    .match(/[^"]+|"+/g)
+    .map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`))
+    .join(" ");
 }

@@ -5,18 +5,48 @@ import { notices } from "./notices.js";
 import { figure, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
-const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "measured", "model_failed", "model_recovered", "stopped", "edited"];
+const KINDS = [
+  "created",
+  "suggested",
+  "queued",
+  "leased",
+  "expired",
+  "released",
+  "observed",
+  "failed",
+  "retried",
+  "annotated",
+  "paused",
+  "resumed",
+  "updated",
+  "completed",
+  "corrected",
+  "measured",
+  "model_failed",
+  "model_recovered",
+  "stopped",
+  "edited",
+];
 
 const by = (worker) => (worker ? ` to ${worker}` : "");
 const because = (reason) => (reason ? `: ${reason}` : "");
 
 /** The value of a result; of several objectives each by its name. */
-const result = ({ value, metrics }) => (typeof value === "number" ? figure(value, 6) : Object.entries(metrics).map(([name, each]) => `${name} ${figure(each, 6)}`).join(", "));
+const result = ({ value, metrics }) =>
+  typeof value === "number"
+    ? figure(value, 6)
+    : Object.entries(metrics)
+        .map(([name, each]) => `${name} ${figure(each, 6)}`)
+        .join(", ");
 
 /** The numbers that an event adds to a result which lacked them. */
 const added = ({ value, metrics = {}, was }) => [
   ...("value" in was ? [figure(value, 6)] : []),
-  ...("metrics" in was ? Object.entries(metrics).filter(([name]) => !(name in (was.metrics ?? {}))).map(([name, each]) => `${name} ${figure(each, 6)}`) : []),
+  ...("metrics" in was
+    ? Object.entries(metrics)
+        .filter(([name]) => !(name in (was.metrics ?? {})))
+        .map(([name, each]) => `${name} ${figure(each, 6)}`)
+    : []),
 ];
 
 const SENTENCES = {
@@ -32,9 +62,15 @@ const SENTENCES = {
   annotated: () => "has new attributes",
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
-  updated: (payload) => `Changed: ${Object.entries(payload.changes).map(([name, value]) => `${name} = ${shown(value)}`).join(", ")}`,
+  updated: (payload) =>
+    `Changed: ${Object.entries(payload.changes)
+      .map(([name, value]) => `${name} = ${shown(value)}`)
+      .join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
-  corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${result(payload)}`}${because(payload.reason)}`,
+  corrected: (payload) =>
+    payload.excluded
+      ? `Result ${payload.observation} was excluded${because(payload.reason)}`
+      : `Result ${payload.observation} was set to ${result(payload)}${because(payload.reason)}`,
   measured: (payload) => `Result ${payload.observation} got ${added(payload).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
@@ -42,7 +78,18 @@ const SENTENCES = {
   model_recovered: () => "The model works again",
 };
 
-const OF_TRIALS = new Set(["suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped"]);
+const OF_TRIALS = new Set([
+  "suggested",
+  "queued",
+  "leased",
+  "expired",
+  "released",
+  "observed",
+  "failed",
+  "retried",
+  "annotated",
+  "stopped",
+]);
 
 /** Follow the log of a study, and say when something has happened. */
 export function follow(data, cursor, changed) {

@@ -13,15 +13,24 @@ export class Mistyped extends Error {
 
 function labelOf(element) {
   const label = element.labels?.[0];
-  return label?.firstChild?.textContent.trim() || label?.textContent.trim() || element.getAttribute("aria-label") || element.name;
+  return (
+    label?.firstChild?.textContent.trim() ||
+    label?.textContent.trim() ||
+    element.getAttribute("aria-label") ||
+    element.name
+  );
 }
 
-const split = (text, by) => text.split(by).map((each) => each.trim()).filter((each) => each !== "");
+const split = (text, by) =>
+  text
+    .split(by)
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
 
 const READ = {
-  json: (element, text) => JSON.parse(text),
-  lines: (element, text) => split(text, "\n"),
-  list: (element, text) => split(text, ","),
+  json: (_, text) => JSON.parse(text),
+  lines: (_, text) => split(text, "\n"),
+  list: (_, text) => split(text, ","),
   pairs: (element, text) => Object.fromEntries(split(text, "\n").map((line) => pair(element, line))),
   limit: (element, text) => (text === "never" ? null : number(element)),
   duration,
@@ -29,7 +38,8 @@ const READ = {
 };
 
 function read(element) {
-  if (element.type === "checkbox") return element.dataset.type === "flag" ? element.checked || undefined : element.checked;
+  if (element.type === "checkbox")
+    return element.dataset.type === "flag" ? element.checked || undefined : element.checked;
   const text = element.value.trim();
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   const reader = READ[element.dataset.type];
@@ -39,7 +49,8 @@ function read(element) {
 /** A name and a text, such as owner: Ada. */
 function pair(element, line) {
   const [name, ...rest] = line.split(":");
-  if (!rest.length) throw new Mistyped(element, `${labelOf(element)}: “${line}” has no colon. Write it as in owner: Ada.`);
+  if (!rest.length)
+    throw new Mistyped(element, `${labelOf(element)}: “${line}” has no colon. Write it as in owner: Ada.`);
   return [name.trim(), rest.join(":").trim()];
 }
 
@@ -52,7 +63,21 @@ export function number(element) {
   return value;
 }
 
-const SECONDS = { s: 1, sec: 1, second: 1, min: 60, m: 60, minute: 60, h: 3600, hr: 3600, hour: 3600, std: 3600, d: 86400, day: 86400, tag: 86400 };
+const SECONDS = {
+  s: 1,
+  sec: 1,
+  second: 1,
+  min: 60,
+  m: 60,
+  minute: 60,
+  h: 3600,
+  hr: 3600,
+  hour: 3600,
+  std: 3600,
+  d: 86400,
+  day: 86400,
+  tag: 86400,
+};
 
 /** The seconds that somebody typed in, such as 8 h, 90 min or 2 d; a number alone is seconds. */
 export function duration(element) {
@@ -60,7 +85,8 @@ export function duration(element) {
   const [, amount, name] = text.match(/^([\d.,]+)\s*([a-z]*)$/i) ?? [];
   const size = name === "" ? 1 : (SECONDS[name?.toLowerCase()] ?? SECONDS[name?.toLowerCase().replace(/e?s$|e$/, "")]);
   const value = numeral(amount ?? "") * (size ?? NaN);
-  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a time. Write it as in 90 min, 8 h or 2 d.`);
+  if (!Number.isFinite(value))
+    throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a time. Write it as in 90 min, 8 h or 2 d.`);
   return value;
 }
 
@@ -72,7 +98,8 @@ export function body(form) {
     const value = read(element);
     if (value === undefined) continue;
     const group = element.dataset.group;
-    const holder = group ? (found[group] ??= Object.create(null)) : found;
+    if (group) found[group] ??= Object.create(null);
+    const holder = group ? found[group] : found;
     holder[element.name] = value;
   }
   return found;
@@ -113,12 +140,14 @@ function tellBeside(form, element, words) {
 /** Mark a field as wrong, and unfold what it is folded into. */
 function mark(element) {
   element?.setAttribute("aria-invalid", "true");
-  for (let folded = element?.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
+  for (let folded = element?.closest("details"); folded; folded = folded.parentElement.closest("details"))
+    folded.open = true;
 }
 
 /** The field that a fault points to, if there is one. A form may know its fields itself. */
 function fieldOf(form, pointer) {
-  const paths = (element) => (element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`);
+  const paths = (element) =>
+    element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`;
   const path = pointer.replace(/^\?/, "/"); // a part of the query
   const itself = (element) => element.name && (paths(element) === path || path.startsWith(`${paths(element)}/`));
   return form.fieldOf?.(pointer) ?? [...form.elements].find(itself);

@@ -1,65 +1,130 @@
 // The Pareto front of a study with several objectives, and the hypervolume over time.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, figure, plusMinus, titled } from "./words.js";
 
 export function frontChart(data) {
-  const [across, up] = ["front-x", "front-y"].map((id) => document.getElementById(id));
-  return new Chart("front", async () => {
-    const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
-    const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
-    if (!front.results) return { empty: "No results yet." };
-    const ink = colours();
-    const names = front.objectives.map((each) => each.metric);
-    const [x, y] = [across.value, up.value];
-    const on = new Set(front.observed.map((each) => each.observation));
-    const place = (result) => ({ value: [result.metrics[x], result.metrics[y]], result });
-    const others = history.results.filter((each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics[name] !== undefined));
-    const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
-    const model = front.model.filter((each) => names.every((name) => each.metrics[name])).map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
-    const option = {
-      ...common(ink),
-      grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
-      yAxis: numbers(ink, { name: title(y), scale: true }),
-      series: [
-        { type: "scatter", name: "results", symbolSize: 7, itemStyle: { color: ink.muted, opacity: 0.5 }, data: others.map(place) },
-        { type: "scatter", name: "front by the model", symbol: "diamond", symbolSize: 13, z: 3, itemStyle: { color: "none", borderColor: ink.warn, borderWidth: 1.8 }, data: model },
-        { type: "scatter", name: "front by results", symbolSize: 9, z: 4, itemStyle: { color: ink.accent }, data: observed.map(place) },
-      ],
-    };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point, names) };
-    const header = ["observation", "trial", "is_on_front", ...names];
-    const rows = [...observed, ...others].sort((a, b) => a.seq - b.seq).map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics[name])]);
-    return { option, header, rows, said: `${counted(on.size, "result")} of ${front.results} on the front.` };
-  }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+  const [across, up] = ["front-x", "front-y"].map((id) => byId(id, HTMLSelectElement));
+  return new Chart(
+    "front",
+    async () => {
+      const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
+      const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
+      if (!front.results) return { empty: "No results yet." };
+      const ink = colours();
+      const names = front.objectives.map((each) => each.metric);
+      const [x, y] = [across.value, up.value];
+      const on = new Set(front.observed.map((each) => each.observation));
+      const place = (result) => ({ value: [result.metrics[x], result.metrics[y]], result });
+      const others = history.results.filter(
+        (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics[name] !== undefined),
+      );
+      const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
+      const model = front.model
+        .filter((each) => names.every((name) => each.metrics[name]))
+        .map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
+      /** @type {ChartOption} */
+      const option = {
+        ...common(ink),
+        grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
+        xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
+        yAxis: numbers(ink, { name: title(y), scale: true }),
+        series: [
+          {
+            type: "scatter",
+            name: "results",
+            symbolSize: 7,
+            itemStyle: { color: ink.muted, opacity: 0.5 },
+            data: others.map(place),
+          },
+          {
+            type: "scatter",
+            name: "front by the model",
+            symbol: "diamond",
+            symbolSize: 13,
+            z: 3,
+            itemStyle: { color: "none", borderColor: ink.warn, borderWidth: 1.8 },
+            data: model,
+          },
+          {
+            type: "scatter",
+            name: "front by results",
+            symbolSize: 9,
+            z: 4,
+            itemStyle: { color: ink.accent },
+            data: observed.map(place),
+          },
+        ],
+      };
+      option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point, names) };
+      const header = ["observation", "trial", "is_on_front", ...names];
+      const rows = [...observed, ...others]
+        .sort((a, b) => a.seq - b.seq)
+        .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics[name])]);
+      return { option, header, rows, said: `${counted(on.size, "result")} of ${front.results} on the front.` };
+    },
+    { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
+  );
 }
 
 export function volumeChart(data) {
   return new Chart("volume", async () => {
     const front = await data.front();
-    if (!front.history.length) return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
+    if (!front.history.length)
+      return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
     const ink = colours();
     const line = front.history.map((each) => [each.observation, each.hypervolume]);
     const end = Math.max(front.results, line.at(-1)[0]);
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       legend: { show: false },
       grid: { left: 8, right: 24, top: 24, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, minInterval: 1, splitLine: { show: false } }),
+      xAxis: numbers(ink, {
+        name: "result",
+        nameLocation: "middle",
+        nameGap: 26,
+        min: 0,
+        minInterval: 1,
+        splitLine: { show: false },
+      }),
       yAxis: numbers(ink, { min: 0 }),
-      series: [{ type: "line", step: "end", symbol: "none", lineStyle: { width: 2.5, color: ink.accent }, data: [...line, [end, front.hypervolume]] }],
+      series: [
+        {
+          type: "line",
+          step: "end",
+          symbol: "none",
+          lineStyle: { width: 2.5, color: ink.accent },
+          data: [...line, [end, front.hypervolume]],
+        },
+      ],
     };
-    const reference = front.objectives.map((each) => `${each.metric} ${figure(each.reference)}${each.learned ? " (the worst result)" : ""}`);
-    return { option, header: ["observation", "hypervolume"], rows: line, said: `${figure(front.hypervolume)}, up to ${reference.join(", ")}.` };
+    const reference = front.objectives.map(
+      (each) => `${each.metric} ${figure(each.reference)}${each.learned ? " (the worst result)" : ""}`,
+    );
+    return {
+      option,
+      header: ["observation", "hypervolume"],
+      rows: line,
+      said: `${figure(front.hypervolume)}, up to ${reference.join(", ")}.`,
+    };
   });
 }
 
 function told(point, names) {
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;
-    return [...names.map((name) => `${name} ${plusMinus(metrics[name].mean, metrics[name].std)}`), `on the front with probability ${figure(probability, 2)}`].join("\n");
+    return [
+      ...names.map((name) => `${name} ${plusMinus(metrics[name].mean, metrics[name].std)}`),
+      `on the front with probability ${figure(probability, 2)}`,
+    ].join("\n");
   }
   const result = point?.result;
-  return result ? [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`, ...names.map((name) => `${name} ${figure(result.metrics[name], 6)}`)].join("\n") : "";
+  return result
+    ? [
+        `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`,
+        ...names.map((name) => `${name} ${figure(result.metrics[name], 6)}`),
+      ].join("\n")
+    : "";
 }

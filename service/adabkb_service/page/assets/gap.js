@@ -1,35 +1,68 @@
 // The gap over time: what going on would probably gain at most, as it was when each trial was suggested.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { figure, inUnit } from "./words.js";
 
 export function gapChart(data) {
-  const isLog = document.getElementById("gap-log");
-  return new Chart("gap", async () => {
-    const [study, history] = await Promise.all([data.study(), data.history()]);
-    const known = history.results.filter((each) => each.gap !== null).sort((a, b) => a.trial - b.trial);
-    if (!known.length) return { empty: nothing(study, history) };
-    const ink = colours();
-    const canBeLog = known.every((each) => each.gap > 0);
-    isLog.disabled = !canBeLog;
-    const option = {
-      ...common(ink),
-      legend: { show: false },
-      grid: { left: 8, right: 24, top: 24, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: "trial", nameLocation: "middle", nameGap: 26, min: 0, minInterval: 1, splitLine: { show: false } }),
-      yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
-      series: [{ type: "line", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
-    };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\nfurther trials would probably gain less than ${inUnit(figure(each.gap, 3), study.quantity.unit)}` };
-    const rows = known.map((each) => [each.trial, each.seq, each.gap]);
-    const first = known[0];
-    const now = study.gap === null ? "unknown now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
-    return { option, header: ["trial", "result", "gap"], rows, said: `${inUnit(figure(first.gap, 3), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.` };
-  }, { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) });
+  const isLog = byId("gap-log", HTMLInputElement);
+  return new Chart(
+    "gap",
+    async () => {
+      const [study, history] = await Promise.all([data.study(), data.history()]);
+      const known = history.results.filter((each) => each.gap !== null).sort((a, b) => a.trial - b.trial);
+      if (!known.length) return { empty: nothing(study, history) };
+      const ink = colours();
+      const canBeLog = known.every((each) => each.gap > 0);
+      isLog.disabled = !canBeLog;
+      /** @type {ChartOption} */
+      const option = {
+        ...common(ink),
+        legend: { show: false },
+        grid: { left: 8, right: 24, top: 24, bottom: 32, containLabel: true },
+        xAxis: numbers(ink, {
+          name: "trial",
+          nameLocation: "middle",
+          nameGap: 26,
+          min: 0,
+          minInterval: 1,
+          splitLine: { show: false },
+        }),
+        yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
+        series: [
+          {
+            type: "line",
+            symbolSize: 5,
+            lineStyle: { width: 2, color: ink.accent },
+            itemStyle: { color: ink.accent },
+            data: known.map((each) => ({ value: [each.trial, each.gap], each })),
+          },
+        ],
+      };
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: ({ data: { each } }) =>
+          `trial ${each.trial}\nfurther trials would probably gain less than ${gained(each.gap, study)}`,
+      };
+      const rows = known.map((each) => [each.trial, each.seq, each.gap]);
+      const first = known[0];
+      const now = study.gap === null ? "unknown now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
+      return {
+        option,
+        header: ["trial", "result", "gap"],
+        rows,
+        said: `${inUnit(figure(first.gap, 3), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.`,
+      };
+    },
+    { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) },
+  );
 }
 
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
-  if (study.gap !== null) return `It is ${inUnit(figure(study.gap, 3), study.quantity.unit)} now. The chart starts with the next point that is suggested and evaluated.`;
+  if (study.gap !== null)
+    return `It is ${gained(study.gap, study)} now. The chart starts with the next suggested and evaluated point.`;
   return "It was unknown when the existing points were suggested.";
 }
+
+const gained = (gap, study) => inUnit(figure(gap, 3), study.quantity.unit);

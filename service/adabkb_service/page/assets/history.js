@@ -1,6 +1,7 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, cut, figure, inUnit, plusMinus, shown } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
@@ -22,11 +23,13 @@ const purpose = (result) => result.phase ?? { policy: "search", fallback: "fallb
 const CLOUD = "results, darker where there are more";
 
 export function historyChart(data) {
-  const isLog = document.getElementById("history-log");
-  const hasExpected = document.getElementById("history-expected");
+  const isLog = byId("history-log", HTMLInputElement);
+  const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
     const [known, history, recommendation] = await Promise.all([
-      data.study(), data.history(), data.recommendation().catch(() => null),
+      data.study(),
+      data.history(),
+      data.recommendation().catch(() => null),
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
@@ -37,52 +40,142 @@ export function historyChart(data) {
     const canBeLog = counting.every((each) => each.value > 0);
     isLog.disabled = !canBeLog;
     hasExpected.disabled = isDense;
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       grid: { left: 8, right: 16, top: 56, bottom: history.count > 60 ? 56 : 28, containLabel: true },
-      xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, max: history.count + 1, minInterval: 1, splitLine: { show: false } }),
-      yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true, ...(study.quantity.label || study.quantity.unit ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } } : {}) }),
-      dataZoom: history.count > 60 ? [{ type: "inside" }, { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } }] : [],
-      series: [...(density ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)] : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]), bestSoFar(study, history, recommendation, data.shown(), ink)],
+      xAxis: numbers(ink, {
+        name: "result",
+        nameLocation: "middle",
+        nameGap: 26,
+        min: 0,
+        max: history.count + 1,
+        minInterval: 1,
+        splitLine: { show: false },
+      }),
+      yAxis: numbers(ink, {
+        type: canBeLog && isLog.checked ? "log" : "value",
+        scale: true,
+        ...(study.quantity.label || study.quantity.unit
+          ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } }
+          : {}),
+      }),
+      dataZoom:
+        history.count > 60
+          ? [
+              { type: "inside" },
+              { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } },
+            ]
+          : [],
+      series: [
+        ...(density
+          ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)]
+          : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]),
+        bestSoFar(study, history, recommendation, data.shown(), ink),
+      ],
     };
-    option.legend.data = option.series.filter((each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length).map((each) => each.name);
-    option.tooltip = { ...option.tooltip, formatter: ({ seriesName, data: point }) => (seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit)) };
-    const header = ["result", "trial", "value", "std_error", "excluded", "phase", "worker", "expected_mean", "expected_lcb", "expected_ucb", "observed_at"];
-    const rows = history.results.map((each) => [each.seq, each.trial, each.value, each.std_error, each.excluded, each.phase, each.worker,
-      each.expected?.mean, each.expected?.lcb, each.expected?.ucb, each.observed_at]);
+    option.legend.data = option.series
+      .filter((each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length)
+      .map((each) => each.name);
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: ({ seriesName, data: point }) =>
+        seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit),
+    };
+    const header = [
+      "result",
+      "trial",
+      "value",
+      "std_error",
+      "excluded",
+      "phase",
+      "worker",
+      "expected_mean",
+      "expected_lcb",
+      "expected_ucb",
+      "observed_at",
+    ];
+    const rows = history.results.map((each) => [
+      each.seq,
+      each.trial,
+      each.value,
+      each.std_error,
+      each.excluded,
+      each.phase,
+      each.worker,
+      each.expected?.mean,
+      each.expected?.lcb,
+      each.expected?.ucb,
+      each.observed_at,
+    ]);
     return { option, header, rows, said: said(study, history, density) };
   };
-  return new Chart("history", make, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+  return new Chart("history", make, {
+    select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
+  });
 }
 
 /** How many results lie where, in a study that has too many for a point of each: the darker, the more. */
 function cloud({ cells }, ink) {
   const most = Math.log1p(Math.max(...cells.map((cell) => cell[4])));
   return {
-    type: "custom", name: CLOUD, z: 1, itemStyle: { color: ink.accent }, encode: { x: [0, 1], y: [2, 3] }, data: cells,
+    type: "custom",
+    name: CLOUD,
+    z: 1,
+    itemStyle: { color: ink.accent },
+    encode: { x: [0, 1], y: [2, 3] },
+    data: cells,
     renderItem: (_, api) => {
       const [left, bottom] = api.coord([api.value(0) - 0.5, api.value(2)]);
       const [right, top] = api.coord([api.value(1) + 0.5, api.value(3)]);
       const shape = { x: left, y: top, width: Math.max(right - left, 1), height: Math.max(bottom - top, 1) };
-      return { type: "rect", shape, style: { fill: ink.accent, opacity: 0.08 + (0.82 * Math.log1p(api.value(4))) / most } };
+      return {
+        type: "rect",
+        shape,
+        style: { fill: ink.accent, opacity: 0.08 + (0.82 * Math.log1p(api.value(4))) / most },
+      };
     },
   };
 }
 
 function aboutCell([first, last, low, high, count], unit) {
-  return `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
+  const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
+  return `${among}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
 }
 
+/** @param {(result: any) => boolean} isShown */
 function results(all, ink, isShown = () => true) {
   const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
+  /** @type {ChartOption[]} */
   const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
     const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
-    return { type: "scatter", name, symbol, symbolSize: phase === "own" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
+    return {
+      type: "scatter",
+      name,
+      symbol,
+      symbolSize: phase === "own" ? 12 : 8,
+      itemStyle: { color, opacity: 0.85 },
+      data: found.map(point),
+    };
   });
   const beyond = history.results.filter((each) => !each.excluded && each.beyond);
-  groups.push({ type: "scatter", name: "violates a bound", symbol: "triangle", symbolSize: 9, itemStyle: hollow(ink.bad), data: beyond.map(point) });
+  groups.push({
+    type: "scatter",
+    name: "violates a bound",
+    symbol: "triangle",
+    symbolSize: 9,
+    itemStyle: hollow(ink.bad),
+    data: beyond.map(point),
+  });
   const excluded = history.results.filter((each) => each.excluded);
-  groups.push({ type: "scatter", name: "excluded", symbol: "path://M0 0L10 10M10 0L0 10", symbolSize: 9, itemStyle: hollow(ink.muted), data: excluded.map(point) });
+  groups.push({
+    type: "scatter",
+    name: "excluded",
+    symbol: "path://M0 0L10 10M10 0L0 10",
+    symbolSize: 9,
+    itemStyle: hollow(ink.muted),
+    data: excluded.map(point),
+  });
   return groups.filter((group) => group.data.length);
 }
 
@@ -90,23 +183,44 @@ const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5
 const point = (result) => ({ value: [result.seq, result.value], result });
 
 /** How good a point may be, as far as the natural bounds allow. */
-const farthest = (study, best) => cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
+const farthest = (study, best) =>
+  cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
 
 function bestSoFar(study, { records, count }, recommendation, metric, ink) {
-  const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(([, at]) => at != null);
+  const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(
+    ([, at]) => at != null,
+  );
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (line.length) line.push([count, best]);
   const areas = [];
-  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: farthest(study, best) }]);
+  if (study.gap !== null && best !== undefined)
+    areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: farthest(study, best) }]);
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
-  if (model && !study.objectives) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
+  if (model && !study.objectives)
+    areas.push([
+      { yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } },
+      { yAxis: model.mean + model.std },
+    ]);
   return {
-    type: "line", name: "best so far", step: "end", symbol: "none", silent: true, z: 3, lineStyle: { width: 2.5, color: ink.accent }, itemStyle: { color: ink.accent }, data: line,
+    type: "line",
+    name: "best so far",
+    step: "end",
+    symbol: "none",
+    silent: true,
+    z: 3,
+    lineStyle: { width: 2.5, color: ink.accent },
+    itemStyle: { color: ink.accent },
+    data: line,
     markArea: { silent: true, data: areas },
     markLine: {
-      silent: true, symbol: "none", lineStyle: { color: ink.bad, type: "dashed", width: 1.5 },
-      data: bounds.map(([words, at]) => ({ yAxis: at, label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` } })),
+      silent: true,
+      symbol: "none",
+      lineStyle: { color: ink.bad, type: "dashed", width: 1.5 },
+      data: bounds.map(([words, at]) => ({
+        yAxis: at,
+        label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` },
+      })),
     },
   };
 }
@@ -114,30 +228,64 @@ function bestSoFar(study, { records, count }, recommendation, metric, ink) {
 /** Bars from one value to another at each result. */
 function bars(name, color, width, found, low, high) {
   return {
-    type: "custom", name, silent: true, z: 1, itemStyle: { color }, encode: { x: 0, y: [1, 2] },
+    type: "custom",
+    name,
+    silent: true,
+    z: 1,
+    itemStyle: { color },
+    encode: { x: 0, y: [1, 2] },
     data: found.map((each) => [each.seq, low(each), high(each)]),
     renderItem: (_, api) => {
       const [x, bottom] = api.coord([api.value(0), api.value(1)]);
       const [, top] = api.coord([api.value(0), api.value(2)]);
-      return { type: "line", shape: { x1: x, y1: bottom, x2: x, y2: top }, style: { stroke: color, lineWidth: width, opacity: 0.45 } };
+      return {
+        type: "line",
+        shape: { x1: x, y1: bottom, x2: x, y2: top },
+        style: { stroke: color, lineWidth: width, opacity: 0.45 },
+      };
     },
   };
 }
 
 function expected(found, ink) {
   const known = found.filter((each) => each.expected);
-  return known.length ? [bars("expected", ink.muted, 3, known, (each) => each.expected.lcb, (each) => each.expected.ucb)] : [];
+  return known.length
+    ? [
+        bars(
+          "expected",
+          ink.muted,
+          3,
+          known,
+          (each) => each.expected.lcb,
+          (each) => each.expected.ucb,
+        ),
+      ]
+    : [];
 }
 
 function errors(found) {
   const known = found.filter((each) => each.std_error);
-  return known.length ? [bars("standard error", "#2f7fc1", 1.5, known, (each) => each.value - each.std_error, (each) => each.value + each.std_error)] : [];
+  return known.length
+    ? [
+        bars(
+          "standard error",
+          "#2f7fc1",
+          1.5,
+          known,
+          (each) => each.value - each.std_error,
+          (each) => each.value + each.std_error,
+        ),
+      ]
+    : [];
 }
 
 function told(result, unit) {
   if (!result) return "";
-  const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
-  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : ""}`);
+  const lines = [
+    `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`,
+  ];
+  const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
+  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
   if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
@@ -148,7 +296,10 @@ function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap, 3), study.quantity.unit)}`);
+  if (study.gap !== null) {
+    const gain = best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap;
+    parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
+  }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

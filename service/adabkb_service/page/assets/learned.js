@@ -1,6 +1,7 @@
 // What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
+import { byId } from "./elements.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
@@ -11,36 +12,71 @@ const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "p
 export function importanceChart(data) {
   return new Chart("importance", async () => {
     const found = await data.importance();
-    if (found.reason) return { empty: found.reason === "constant" ? "The model predicts the same everywhere so far." : "Too few results: at least four are needed." };
+    if (found.reason)
+      return {
+        empty:
+          found.reason === "constant"
+            ? "The model predicts the same everywhere so far."
+            : "Too few results: at least four are needed.",
+      };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
     const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
     const drawn = sorted.slice(-MOST_BARS);
-    const bar = (name, field, color) => ({ type: "bar", name, barGap: "10%", itemStyle: { color }, data: drawn.map((each) => each[field]) });
+    const bar = (name, field, color) => ({
+      type: "bar",
+      name,
+      barGap: "10%",
+      itemStyle: { color },
+      data: drawn.map((each) => each[field]),
+    });
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
       grid: { left: 8, right: 24, top: 32, bottom: 8, containLabel: true },
       xAxis: numbers(ink, { min: 0, max: 1 }),
-      yAxis: { type: "category", data: drawn.map((each) => titles.get(each.name)), axisLabel: { color: ink.ink, width: 140, overflow: "truncate" }, axisLine: { lineStyle: { color: ink.line } }, axisTick: { show: false } },
-      series: [bar("alone", "first_order", ink.accent), bar("with all others", "total", ink.warn), whiskers(drawn, ink)],
+      yAxis: {
+        type: "category",
+        data: drawn.map((each) => titles.get(each.name)),
+        axisLabel: { color: ink.ink, width: 140, overflow: "truncate" },
+        axisLine: { lineStyle: { color: ink.line } },
+        axisTick: { show: false },
+      },
+      series: [
+        bar("alone", "first_order", ink.accent),
+        bar("with all others", "total", ink.warn),
+        whiskers(drawn, ink),
+      ],
     };
     option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => sentence(drawn[first.dataIndex]) };
     const header = ["parameter", "first_order", "first_order_error", "total", "total_error"];
     const best = sorted.at(-1);
+    const share = Math.round(100 * best.total);
     return {
-      option, header, rows: sorted.map((each) => header.map((name) => each[name === "parameter" ? "name" : name])).reverse(),
-      said: `${titles.get(best.name)} matters most: ${Math.round(100 * best.total)}% of the variance, from ${found.results} results.`,
+      option,
+      header,
+      rows: sorted.map((each) => header.map((name) => each[name === "parameter" ? "name" : name])).reverse(),
+      said: `${titles.get(best.name)} matters most: ${share}% of the variance, from ${found.results} results.`,
       height: Math.max(320, 60 + 38 * drawn.length),
     };
   });
 }
 
-const sentence = (each) => `${each.name}\nalone ${figure(each.first_order, 3)} ± ${figure(each.first_order_error, 2)}\nwith all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`;
+const sentence = (each) =>
+  [
+    each.name,
+    `alone ${figure(each.first_order, 3)} ± ${figure(each.first_order_error, 2)}`,
+    `with all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`,
+  ].join("\n");
 
 /** The standard error of each total index. */
 function whiskers(drawn, ink) {
   return {
-    type: "custom", silent: true, z: 5, data: drawn.map((each, i) => [each.total - each.total_error, i, each.total + each.total_error]), encode: { x: [0, 2], y: 1 },
+    type: "custom",
+    silent: true,
+    z: 5,
+    data: drawn.map((each, i) => [each.total - each.total_error, i, each.total + each.total_error]),
+    encode: { x: [0, 2], y: 1 },
     renderItem: (_, api) => {
       const height = api.size([0, 1])[1];
       const [low, y] = api.coord([Math.max(0, api.value(0)), api.value(1)]);
@@ -62,23 +98,53 @@ export function parallelChart(data) {
     const isNarrow = document.getElementById("parallel").clientWidth < 560;
     const axes = scales.map((scale, dim) => {
       const { low: min, high: max } = scale.parameter;
-      const kind = scale.isNumeric ? { type: scale.isLog ? "log" : "value", min, max } : { type: "category", data: scale.choices.map((choice) => shown(choice).slice(0, 14)) };
+      const kind = scale.isNumeric
+        ? { type: scale.isLog ? "log" : "value", min, max }
+        : { type: "category", data: scale.choices.map((choice) => shown(choice).slice(0, 14)) };
       return { dim, name: scale.axisName, ...kind };
     });
     axes.push({ dim: scales.length, name: study.quantity.title, type: "value", scale: true });
-    const worstFirst = [...found].sort((a, b) => (study.direction === "minimize" ? b.value - a.value : a.value - b.value));
+    const worstFirst = [...found].sort((a, b) =>
+      study.direction === "minimize" ? b.value - a.value : a.value - b.value,
+    );
     const line = (each) => [...scales.map((scale) => scale.position(each.parameters[scale.name])), each.value];
+    /** @type {ChartOption} */
     const option = {
       ...common(ink),
-      parallel: { left: isNarrow ? 70 : 50, right: isNarrow ? 24 : 55, top: 34, bottom: 56, layout: isNarrow ? "vertical" : "horizontal",
-        parallelAxisDefault: { nameLocation: isNarrow ? "start" : "end", nameTextStyle: { color: ink.muted }, nameTruncate: { maxWidth: isNarrow ? 60 : 90 }, axisLabel: { color: ink.muted, formatter: (at) => (typeof at === "number" ? figure(at, 3) : at), hideOverlap: true }, axisLine: { lineStyle: { color: ink.muted } } } },
+      parallel: {
+        left: isNarrow ? 70 : 50,
+        right: isNarrow ? 24 : 55,
+        top: 34,
+        bottom: 56,
+        layout: isNarrow ? "vertical" : "horizontal",
+        parallelAxisDefault: {
+          nameLocation: isNarrow ? "start" : "end",
+          nameTextStyle: { color: ink.muted },
+          nameTruncate: { maxWidth: isNarrow ? 60 : 90 },
+          axisLabel: {
+            color: ink.muted,
+            formatter: (at) => (typeof at === "number" ? figure(at, 3) : at),
+            hideOverlap: true,
+          },
+          axisLine: { lineStyle: { color: ink.muted } },
+        },
+      },
       parallelAxis: axes,
-      visualMap: ramp(ink, values, { dimension: scales.length, isReversed: study.direction === "minimize", name: study.quantity.unit ?? "result" }),
+      visualMap: ramp(ink, values, {
+        dimension: scales.length,
+        isReversed: study.direction === "minimize",
+        name: study.quantity.unit ?? "result",
+      }),
       series: [{ type: "parallel", lineStyle: { width: 1.4, opacity: 0.6 }, data: worstFirst.map(line) }],
     };
     option.tooltip = { show: false };
-    return { option, header: [...scales.map((scale) => scale.name), "value"], rows: found.map((each) => [...scales.map((scale) => each.parameters[scale.name]), each.value]),
-      said: `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}; bright lines are the better ones.` };
+    const lines = `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}`;
+    return {
+      option,
+      header: [...scales.map((scale) => scale.name), "value"],
+      rows: found.map((each) => [...scales.map((scale) => each.parameters[scale.name]), each.value]),
+      said: `${lines}; bright lines are the better ones.`,
+    };
   });
 }
 
@@ -88,39 +154,99 @@ export function slicesChart(data) {
     if (!study.counts.observations) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const weight = new Map(importance.parameters.map((each) => [each.name, each.total]));
-    const drawn = [...scales].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, MOST_SLICES);
+    const drawn = [...scales]
+      .sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0))
+      .slice(0, MOST_SLICES);
     const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
     const width = document.getElementById("slices").clientWidth;
     const columns = Math.min(drawn.length, width > 900 ? 3 : width > 560 ? 2 : 1);
+    /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {
       const [column, row] = [i % columns, Math.floor(i / columns)];
-      option.grid.push({ left: `${(100 / columns) * column + 1}%`, width: `${100 / columns - 4}%`, top: 24 + 230 * row, height: 176, containLabel: true });
-      option.xAxis.push({ ...scale.axis(ink), name: named(scale, slices[i].at), gridIndex: i, nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } });
-      option.yAxis.push(numbers(ink, { gridIndex: i, min: low, max: high, axisLabel: { color: ink.muted, formatter: (at) => figure(at, 3), hideOverlap: true, showMinLabel: false, showMaxLabel: false } }));
+      option.grid.push({
+        left: `${(100 / columns) * column + 1}%`,
+        width: `${100 / columns - 4}%`,
+        top: 24 + 230 * row,
+        height: 176,
+        containLabel: true,
+      });
+      option.xAxis.push({
+        ...scale.axis(ink),
+        name: named(scale, slices[i].at),
+        gridIndex: i,
+        nameLocation: "middle",
+        nameGap: 26,
+        nameTextStyle: { color: ink.ink },
+      });
+      option.yAxis.push(
+        numbers(ink, {
+          gridIndex: i,
+          min: low,
+          max: high,
+          axisLabel: {
+            color: ink.muted,
+            formatter: (at) => figure(at, 3),
+            hideOverlap: true,
+            showMinLabel: false,
+            showMaxLabel: false,
+          },
+        }),
+      );
       option.series.push(...bandAndMean(scale, slices[i], i, ink));
     });
-    option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => {
-      const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
-      const scale = drawn[first.seriesIndex >> 1];
-      return `${scale.name} = ${scale.label(first.value[0])}\n${inUnit(plusMinus(each.mean, each.std), study.quantity.unit)}\nband ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`;
-    } };
-    const rows = slices.flatMap((slice, i) => slice.axes[0].values.map((value, k) => [drawn[i].name, value, ...["mean", "std", "lcb", "ucb"].map((name) => slice.predictions[k][name])]));
+    option.tooltip = {
+      ...option.tooltip,
+      trigger: "axis",
+      formatter: ([first]) => {
+        const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
+        const scale = drawn[first.seriesIndex >> 1];
+        return [
+          `${scale.name} = ${scale.label(first.value[0])}`,
+          inUnit(plusMinus(each.mean, each.std), study.quantity.unit),
+          `band ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+        ].join("\n");
+      },
+    };
+    const rows = slices.flatMap((slice, i) =>
+      slice.axes[0].values.map((value, k) => [
+        drawn[i].name,
+        value,
+        ...["mean", "std", "lcb", "ucb"].map((name) => slice.predictions[k][name]),
+      ]),
+    );
     const left = scales.length - drawn.length;
-    return { option, header: ["parameter", "value", "mean", "std", "lcb", "ucb"], rows, height: 30 + 230 * Math.ceil(drawn.length / columns),
-      said: `Line: the model's expectation. Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.${left > 0 ? ` The ${drawn.length} parameters that matter most of ${scales.length}.` : ""}` };
+    return {
+      option,
+      header: ["parameter", "value", "mean", "std", "lcb", "ucb"],
+      rows,
+      height: 30 + 230 * Math.ceil(drawn.length / columns),
+      said: [
+        "Line: the model's expectation.",
+        `Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.`,
+        ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
+      ].join(" "),
+    };
   });
 }
 
-/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told apart. */
+/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told
+ * apart.
+ */
 function extent(slices, results) {
   const all = slices.flatMap((slice) => slice.predictions);
-  const known = [...all.map((each) => each.mean), ...results.filter((each) => !each.excluded).map((each) => each.value)];
+  const known = [
+    ...all.map((each) => each.mean),
+    ...results.filter((each) => !each.excluded).map((each) => each.value),
+  ];
   const [least, most] = [Math.min(...known), Math.max(...known)];
   const more = most - least || 1;
-  return [Math.max(Math.min(...all.map((each) => each.lcb)), least - more), Math.min(Math.max(...all.map((each) => each.ucb)), most + more)];
+  return [
+    Math.max(Math.min(...all.map((each) => each.lcb)), least - more),
+    Math.min(Math.max(...all.map((each) => each.ucb)), most + more),
+  ];
 }
 
 /** The name of a parameter, with what it needs to exist. */
@@ -129,59 +255,136 @@ function named(scale, at) {
   return [scale.axisName, ...needed].join(", ");
 }
 
-/** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between values. */
+/** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
+ * values.
+ */
 function bandAndMean(scale, slice, i, ink) {
   const at = slice.axes[0].values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
   const isLine = scale.isNumeric && at.length > 12;
   const band = {
-    type: "custom", clip: true, xAxisIndex: i, yAxisIndex: i, silent: true, z: 1, data: rows, encode: { x: 0, y: [1, 2] },
+    type: "custom",
+    clip: true,
+    xAxisIndex: i,
+    yAxisIndex: i,
+    silent: true,
+    z: 1,
+    data: rows,
+    encode: { x: 0, y: [1, 2] },
     renderItem: (params, api) => {
       const k = params.dataIndex;
       const [x, bottom] = api.coord([rows[k][0], rows[k][1]]);
       const [, top] = api.coord([rows[k][0], rows[k][2]]);
-      if (!isLine) return { type: "line", shape: { x1: x, y1: bottom, x2: x, y2: top }, style: { stroke: ink.accent, lineWidth: 6, opacity: 0.3 } };
+      if (!isLine)
+        return {
+          type: "line",
+          shape: { x1: x, y1: bottom, x2: x, y2: top },
+          style: { stroke: ink.accent, lineWidth: 6, opacity: 0.3 },
+        };
       if (k + 1 === rows.length) return null;
       const next = api.coord([rows[k + 1][0], rows[k + 1][1]]);
       const above = api.coord([rows[k + 1][0], rows[k + 1][2]]);
-      return { type: "polygon", shape: { points: [[x, bottom], next, above, [x, top]] }, style: { fill: ink.accent, opacity: 0.18 } };
+      return {
+        type: "polygon",
+        shape: { points: [[x, bottom], next, above, [x, top]] },
+        style: { fill: ink.accent, opacity: 0.18 },
+      };
     },
   };
-  const mean = { type: "line", xAxisIndex: i, yAxisIndex: i, symbol: isLine ? "none" : "circle", symbolSize: 7, lineStyle: { color: ink.accent, width: isLine ? 2.5 : 0 }, itemStyle: { color: ink.accent }, data: slice.predictions.map((each, k) => [at[k], each.mean]) };
+  const mean = {
+    type: "line",
+    xAxisIndex: i,
+    yAxisIndex: i,
+    symbol: isLine ? "none" : "circle",
+    symbolSize: 7,
+    lineStyle: { color: ink.accent, width: isLine ? 2.5 : 0 },
+    itemStyle: { color: ink.accent },
+    data: slice.predictions.map((each, k) => [at[k], each.mean]),
+  };
   return [band, mean];
 }
 
 export function contourChart(data) {
-  const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => document.getElementById(id));
-  return new Chart("contour", async () => {
-    const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
-    if (!scales.length) return { empty: ONLY_ROWS };
-    if (scales.length < 2) return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
-    if (!study.counts.observations) return { empty: "No results yet." };
-    const [x, y] = chosen(scales, across, up);
-    const both = [x.name, y.name];
-    const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);
-    const isFeasibility = colour.value === "feasible_probability";
-    const ink = colours();
-    const [columns, lines] = slice.axes.map((axis) => axis.values);
-    const [edgesX, edgesY] = [x.edges(columns), y.edges(lines)];
-    const cells = slice.predictions.map((each, k) => {
-      const [i, j] = [Math.floor(k / lines.length), k % lines.length];
-      return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], each[colour.value]];
-    });
-    const isReversed = study.direction === "minimize" && colour.value === "mean";
-    const option = { ...plane(x, y, ink), visualMap: ramp(ink, cells.map((cell) => cell[4]), { dimension: 4, isReversed, name: COLOURS[colour.value] }) };
-    if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
-    option.series = [rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})), points(history.results, x, y, ink)];
-    option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex === 0
-      ? `${forbidden?.[dataIndex] ? "excluded by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${inUnit(plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std), study.quantity.unit)}`
-      : aboutResult(point.result)) };
-    const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb, each.feasible_probability]);
-    const giving = (study.mixtures ?? []).map((each) => each.parameters).filter((names) => names.includes(x.name) || names.includes(y.name)).flat();
-    const rest = Object.entries(slice.at).filter(([name]) => !giving.includes(name)).map(([name, value]) => `${name} = ${shown(value)}`);
-    return { option, header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"], rows,
-      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${giving.length ? " The other shares adjust." : ""}${forbidden ? " Hatched: excluded by the constraints." : ""}` };
-  }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+  const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => byId(id, HTMLSelectElement));
+  return new Chart(
+    "contour",
+    async () => {
+      const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
+      if (!scales.length) return { empty: ONLY_ROWS };
+      if (scales.length < 2)
+        return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
+      if (!study.counts.observations) return { empty: "No results yet." };
+      const [x, y] = chosen(scales, across, up);
+      const both = [x.name, y.name];
+      const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);
+      const isFeasibility = colour.value === "feasible_probability";
+      const ink = colours();
+      const [columns, lines] = slice.axes.map((axis) => axis.values);
+      const [edgesX, edgesY] = [x.edges(columns), y.edges(lines)];
+      const cells = slice.predictions.map((each, k) => {
+        const [i, j] = [Math.floor(k / lines.length), k % lines.length];
+        return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], each[colour.value]];
+      });
+      const isReversed = study.direction === "minimize" && colour.value === "mean";
+      /** @type {ChartOption} */
+      const option = {
+        ...plane(x, y, ink),
+        visualMap: ramp(
+          ink,
+          cells.map((cell) => cell[4]),
+          { dimension: 4, isReversed, name: COLOURS[colour.value] },
+        ),
+      };
+      if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
+      option.series = [
+        rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})),
+        points(history.results, x, y, ink),
+      ];
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: ({ seriesIndex, dataIndex, data: point }) =>
+          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result),
+      };
+      const aboutPlace = (k) => {
+        const { mean, std } = slice.predictions[k];
+        return [
+          ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
+          `${x.name} = ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
+          `${y.name} = ${y.label(y.position(lines[k % lines.length]))}`,
+          inUnit(plusMinus(mean, std), study.quantity.unit),
+        ].join("\n");
+      };
+      const rows = slice.predictions.map((each, k) => [
+        columns[Math.floor(k / lines.length)],
+        lines[k % lines.length],
+        each.mean,
+        each.std,
+        each.lcb,
+        each.ucb,
+        each.feasible_probability,
+      ]);
+      const giving = (study.mixtures ?? [])
+        .map((each) => each.parameters)
+        .filter((names) => names.includes(x.name) || names.includes(y.name))
+        .flat();
+      const rest = Object.entries(slice.at)
+        .filter(([name]) => !giving.includes(name))
+        .map(([name, value]) => `${name} = ${shown(value)}`);
+      return {
+        option,
+        header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"],
+        rows,
+        said: [
+          rest.length
+            ? `At ${[...rest.slice(0, 8), ...(rest.length > 8 ? ["…"] : [])].join(", ")}.`
+            : `From ${slice.results} results.`,
+          ...(giving.length ? ["The other shares adjust."] : []),
+          ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
+        ].join(" "),
+      };
+    },
+    { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
+  );
 }
 
 /** The two parameters that are chosen; two different ones. */
@@ -195,6 +398,7 @@ export function chosen(scales, across, up) {
   return [x, y];
 }
 
+/** @returns {ChartOption} */
 export function plane(x, y, ink) {
   return {
     ...common(ink),
@@ -208,7 +412,11 @@ export function plane(x, y, ink) {
 /** Boxes [left, right, bottom, top, value]; the value gives the colour unless the style does. */
 export function rectangles(cells, style) {
   return {
-    type: "custom", z: 1, data: cells, encode: { x: [0, 1], y: [2, 3] }, clip: true,
+    type: "custom",
+    z: 1,
+    data: cells,
+    encode: { x: [0, 1], y: [2, 3] },
+    clip: true,
     renderItem: (params, api) => {
       const [left, bottom] = api.coord([api.value(0), api.value(2)]);
       const [right, top] = api.coord([api.value(1), api.value(3)]);
@@ -220,12 +428,29 @@ export function rectangles(cells, style) {
 
 /** What is not to be searched. */
 export function hatched(ink) {
-  return { fill: ink.line, stroke: ink.muted, lineWidth: 0.6, decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 } };
+  return {
+    fill: ink.line,
+    stroke: ink.muted,
+    lineWidth: 0.6,
+    decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 },
+  };
 }
 
 export function points(found, x, y, ink) {
-  const placed = found.filter((each) => !each.excluded).map((result) => ({ value: [x.position(result.parameters[x.name]), y.position(result.parameters[y.name])], result }));
-  return { type: "scatter", z: 4, symbolSize: 7, clip: true, itemStyle: { color: ink.surface, borderColor: ink.ink, borderWidth: 1.4 }, data: placed.filter(({ value }) => value.every(Number.isFinite)) };
+  const placed = found
+    .filter((each) => !each.excluded)
+    .map((result) => ({
+      value: [x.position(result.parameters[x.name]), y.position(result.parameters[y.name])],
+      result,
+    }));
+  return {
+    type: "scatter",
+    z: 4,
+    symbolSize: 7,
+    clip: true,
+    itemStyle: { color: ink.surface, borderColor: ink.ink, borderWidth: 1.4 },
+    data: placed.filter(({ value }) => value.every(Number.isFinite)),
+  };
 }
 
 export function aboutResult(result) {

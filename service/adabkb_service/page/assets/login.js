@@ -1,8 +1,9 @@
 // Logging in: by a token that is typed in, or by that of a link, which is behind the # and so in no log.
 
 import { root } from "./calls.js";
+import { byId } from "./elements.js";
 
-const form = document.getElementById("login");
+const form = byId("login", HTMLFormElement);
 const refusal = document.getElementById("refusal");
 
 async function logIn(token) {
@@ -20,7 +21,7 @@ async function logIn(token) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  logIn(new FormData(form).get("token").trim());
+  logIn(String(new FormData(form).get("token")).trim());
 });
 
 async function whoIs(headers) {

@@ -1,12 +1,15 @@
 // Notifications of the browser about a study whose page is open, once somebody has asked for them.
 
+import { byId } from "./elements.js";
+
 /** Events that somebody is told of who does not look at the page, as webhooks are. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
-const isTold = ({ kind, payload }) => (kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed);
+const isTold = ({ kind, payload }) =>
+  kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed;
 
 /** Let the button turn notifications on and off, and answer what tells of an event in words. */
 export function notices(study) {
-  const button = document.getElementById("notify");
+  const button = byId("notify", HTMLButtonElement);
   const key = `notify ${study}`;
   if (!("Notification" in window) || !isSecureContext) return () => {};
   const isOn = () => Notification.permission === "granted" && localStorage.getItem(key) !== null;
@@ -14,7 +17,11 @@ export function notices(study) {
     button.hidden = false;
     button.setAttribute("aria-pressed", String(isOn()));
     button.disabled = Notification.permission === "denied";
-    button.textContent = button.disabled ? "This browser blocks notifications from this page" : isOn() ? "Notified in this browser: turn off" : "Notify me in this browser";
+    button.textContent = button.disabled
+      ? "This browser blocks notifications from this page"
+      : isOn()
+        ? "Notified in this browser: turn off"
+        : "Notify me in this browser";
   };
   button.addEventListener("click", async () => {
     if (isOn()) localStorage.removeItem(key);

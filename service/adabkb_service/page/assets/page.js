@@ -4,6 +4,7 @@
 
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
+import { around, byId, every } from "./elements.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./session.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
@@ -14,49 +15,116 @@ const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 /** The former values of the fields that a form has changed. */
 function before(element, sent) {
   const was = JSON.parse(element.dataset.before);
-  return Object.fromEntries(Object.keys(sent).filter((name) => name in was).map((name) => [name, was[name]]));
+  return Object.fromEntries(
+    Object.keys(sent)
+      .filter((name) => name in was)
+      .map((name) => [name, was[name]]),
+  );
 }
 
 function reserved(trials) {
-  return trials.length > 1 ? `${trials.length} points of plate ${trials[0].plate} are reserved for you.` : "This point is reserved for you.";
+  return trials.length > 1
+    ? `${trials.length} points of plate ${trials[0].plate} are reserved for you.`
+    : "This point is reserved for you.";
 }
 
-/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
+/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
+ * and the element; ``after`` shows what came.
+ */
 const ACTIONS = {
-  preview: { then: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })) },
+  preview: {
+    after: (answer, sent, element) => element.dispatchEvent(new CustomEvent("previewed", { detail: { answer, sent } })),
+  },
   edited: { says: () => "The changes are saved.", goto: (answer) => studyPage(answer.id) },
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
-    goto: ({ trials, study }) => trials.length && `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`,
+    goto: ({ trials, study }) =>
+      trials.length &&
+      `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`,
     says: ({ trials, reason }) => (trials.length ? reserved(trials) : `No point now: ${reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
-  repeat: { says: ({ trials }) => (trials.length > 1 ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.` : `Trial ${trials[0].number} is queued.`) },
-  limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  pause: { says: () => "Paused: no new points are issued.", undo: () => ({ method: "PATCH", body: { state: "running" } }) },
+  repeat: {
+    says: ({ trials }) =>
+      trials.length > 1
+        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.`
+        : `Trial ${trials[0].number} is queued.`,
+  },
+  limits: {
+    says: () => "The limits are changed.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  pause: {
+    says: () => "Paused: no new points are issued.",
+    undo: () => ({ method: "PATCH", body: { state: "running" } }),
+  },
   resume: { says: () => "Resumed.", undo: () => ({ method: "PATCH", body: { state: "paused" } }) },
-  exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
-  include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
-  correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  amend: { says: (_, sent) => amended(sent), undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }) },
+  exclude: {
+    says: () => "The result no longer counts.",
+    undo: () => ({ method: "PATCH", body: { excluded: false } }),
+    goto: stay,
+  },
+  include: {
+    says: () => "The result counts again.",
+    undo: () => ({ method: "PATCH", body: { excluded: true } }),
+    goto: stay,
+  },
+  correct: {
+    says: () => "The result is corrected.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  amend: {
+    says: (_, sent) => amended(sent),
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+  },
   added: { says: () => "The numbers are added to the result." },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
-  words: { says: () => "Names and units are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  catalogue: { says: () => "The catalogue is changed.", undo: (_, { catalogues }) => reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } }, goto: stay },
-  note: { says: () => "The note is stored.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
-  widen: { says: () => "The range is wider now.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  words: {
+    says: () => "Names and units are changed.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  catalogue: {
+    says: () => "The catalogue is changed.",
+    undo: (_, { catalogues }) =>
+      reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } },
+    goto: stay,
+  },
+  note: {
+    says: () => "The note is stored.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
+  widen: {
+    says: () => "The range is wider now.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
   release: { says: () => "The trial is given back.", goto: stay },
   fail: { says: () => "The trial has failed.", goto: stay },
-  delete: { says: () => "The study is in the trash.", undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }), goto: () => `${root}/` },
+  delete: {
+    says: () => "The study is in the trash.",
+    undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }),
+    goto: () => `${root}/`,
+  },
   restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
   purge: { says: () => "The study is permanently deleted.", goto: stay },
   share: { says: () => "The study is shared.", goto: stay },
-  unshare: { says: () => "The right is revoked.", undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }), goto: stay },
-  link: { says: () => "Copy the link now: it is not shown again.", then: showLink },
-  webhook: { says: () => "Copy the secret now: it is not shown again.", then: showSecret },
-  turn: { says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."), goto: stay },
+  unshare: {
+    says: () => "The right is revoked.",
+    undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }),
+    goto: stay,
+  },
+  link: { says: () => "Copy the link now: it is not shown again.", after: showLink },
+  webhook: { says: () => "Copy the secret now: it is not shown again.", after: showSecret },
+  turn: {
+    says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."),
+    goto: stay,
+  },
   unhook: { says: () => "The webhook is deleted.", goto: stay },
   unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
@@ -72,14 +140,14 @@ const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "
 
 /** The token of a link is behind the #, so no log of a server or a proxy has it. */
 function showLink({ token }) {
-  const field = document.getElementById("made-link");
+  const field = byId("made-link", HTMLInputElement);
   field.value = `${location.origin}${field.dataset.page}#token=${token}`;
   document.getElementById("made").hidden = false;
   field.select();
 }
 
 function showSecret({ secret }) {
-  const field = document.getElementById("made-secret");
+  const field = byId("made-secret", HTMLInputElement);
   field.value = secret;
   document.getElementById("made").hidden = false;
   field.select();
@@ -99,7 +167,7 @@ function asWorker(button, sent) {
 async function perform(element, sent) {
   const [method, path] = element.dataset.api.split(" ");
   const answer = await call(method, path, sent);
-  const { says, undo, goto, then } = ACTIONS[element.dataset.action];
+  const { says, undo, goto, after } = ACTIONS[element.dataset.action];
   const text = says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
   const back = way && { path, ...way };
@@ -112,7 +180,7 @@ async function perform(element, sent) {
     return;
   }
   if (text) say(text, back && (() => takeBack(back)));
-  then?.(answer, sent, element);
+  after?.(answer, sent, element);
   changed();
 }
 
@@ -132,14 +200,15 @@ function changed() {
 }
 
 document.addEventListener("submit", async (event) => {
-  const form = event.target;
-  if (!form.dataset.api) return;
+  const form = around(event, "form", HTMLFormElement);
+  if (!form?.dataset.api) return;
   event.preventDefault();
-  const button = form.querySelector("[type=submit]");
+  const [button] = every(form, "[type=submit]", HTMLButtonElement);
   clearProblem(form);
   button.disabled = true;
   try {
-    for (const field of form.querySelectorAll("[data-remember]")) localStorage.setItem(field.dataset.remember, field.value);
+    for (const field of every(form, "[data-remember]", HTMLInputElement))
+      localStorage.setItem(field.dataset.remember, field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
@@ -149,7 +218,7 @@ document.addEventListener("submit", async (event) => {
 });
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button");
+  const button = around(event, "button", HTMLButtonElement);
   if (!button) return;
   if ("logout" in button.dataset) {
     const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
@@ -157,7 +226,7 @@ document.addEventListener("click", async (event) => {
     location.assign(goto);
   }
   if ("closes" in button.dataset) button.closest("dialog").close();
-  if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
+  if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {
     button.disabled = true;
     try {
@@ -173,15 +242,20 @@ document.addEventListener("click", async (event) => {
 function freshen(element) {
   tellTimes(element);
   for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
-  for (const each of element.querySelectorAll("[data-duration]")) each.textContent = span(Number(each.dataset.duration));
+  for (const each of every(element, "[data-duration]", HTMLElement))
+    each.textContent = span(Number(each.dataset.duration));
 }
 
 document.addEventListener("htmx:afterSettle", () => freshen(document.body));
-document.addEventListener("htmx:responseError", ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")));
+document.addEventListener(
+  "htmx:responseError",
+  ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")),
+);
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
-for (const field of document.querySelectorAll("[data-remember]")) field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
+for (const field of every(document, "[data-remember]", HTMLInputElement))
+  field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
 freshen(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

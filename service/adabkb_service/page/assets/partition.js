@@ -1,6 +1,7 @@
 // The partition of the space: the cells that a plane through the recommended point meets, and their replay.
 
 import { Chart, colours, ramp } from "./charts.js";
+import { byId } from "./elements.js";
 import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learned.js";
 import { figure, plusMinus, shown } from "./words.js";
 
@@ -8,48 +9,102 @@ const PLAY_MILLISECONDS = 140;
 const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
 
 export function partitionChart(data) {
-  const [across, up, colour, withPoints, step, output, play] = ["x", "y", "colour", "points", "step", "shown", "play"].map((id) => document.getElementById(`partition-${id}`));
+  const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`partition-${part}`, HTMLSelectElement));
+  const [withPoints, step] = ["points", "step"].map((part) => byId(`partition-${part}`, HTMLInputElement));
+  const output = byId("partition-shown", HTMLOutputElement);
+  const play = byId("partition-play", HTMLButtonElement);
   let isAtEnd = true;
-  const chart = new Chart("partition", async () => {
-    const [study, scales, history, { items, isAll }, recommendation] = await Promise.all([
-      data.study(), data.axes(), data.history(), data.cells(), data.recommendation(),
-    ]);
-    if (!scales.length) return { empty: "The rows of a table have no cells to draw." };
-    if (items.length < 2) return { empty: "The space is a single cell until the model refines it." };
-    const end = history.count;
-    step.max = String(end);
-    if (isAtEnd) step.value = String(end);
-    const now = Number(step.value);
-    output.textContent = now === end ? `${end}, now` : String(now);
-    const ink = colours();
-    const [x, y] = scales.length > 1 ? chosen(scales, across, up) : [scales[0], null];
-    const through = recommendation.model?.parameters ?? items[0].centroid;
-    const others = scales.filter((scale) => scale !== x && scale !== y);
-    const met = tree(items, history.results, now, end).filter((cell) => others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])));
-    const hasIndex = items.some((cell) => cell.index !== null);
-    const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
-    const value = (cell) => cell[coloured] ?? NaN;
-    const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
-    const blank = met.filter((cell) => cell.status === "pruned" || (cell.status === "leaf" && !Number.isFinite(value(cell))));
-    const box = (cell) => {
-      const [bottom, top] = y ? y.box(cell.low[y.name], cell.high[y.name]) : [0, 1];
-      return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
-    };
-    const isReversed = study.direction === "minimize" && (coloured === "mean" || coloured === "index");
-    const option = plane(x, y ?? flat(), ink);
-    option.series = [
-      { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },
-      { ...rectangles(blank.map((cell) => [...box(cell).slice(0, 4), 0]), () => hatched(ink)), name: "pruned" },
-    ];
-    if (leaves.length) option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[coloured] });
-    if (!leaves.length) option.visualMap = [];
-    const seen = history.results.filter((each) => each.seq <= now);
-    if (withPoints.checked && y) option.series.push(points(seen, x, y, ink), star(through, x, y, ink, now === end && recommendation.model));
-    option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex < 2 ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], [x, y].filter(Boolean)) : point.result ? aboutResult(point.result) : "recommended point") };
-    const header = ["key", "status", "depth", "mean", "std", "index", ...scales.flatMap((scale) => [`${scale.name} low`, `${scale.name} high`])];
-    const rows = items.map((cell) => [cell.key, cell.status, cell.depth, cell.mean, cell.std, cell.index, ...scales.flatMap((scale) => [cell.low[scale.name], cell.high[scale.name]])]);
-    return { option, header, rows, height: y ? 460 : 200, said: said(met, items, isAll, others, through, coloured !== colour.value, now < end) };
-  }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+  const chart = new Chart(
+    "partition",
+    async () => {
+      const [study, scales, history, { items, isAll }, recommendation] = await Promise.all([
+        data.study(),
+        data.axes(),
+        data.history(),
+        data.cells(),
+        data.recommendation(),
+      ]);
+      if (!scales.length) return { empty: "The rows of a table have no cells to draw." };
+      if (items.length < 2) return { empty: "The space is a single cell until the model refines it." };
+      const end = history.count;
+      step.max = String(end);
+      if (isAtEnd) step.value = String(end);
+      const now = Number(step.value);
+      output.textContent = now === end ? `${end}, now` : String(now);
+      const ink = colours();
+      const [x, y] = scales.length > 1 ? chosen(scales, across, up) : [scales[0], null];
+      const through = recommendation.model?.parameters ?? items[0].centroid;
+      const others = scales.filter((scale) => scale !== x && scale !== y);
+      const met = tree(items, history.results, now, end).filter((cell) =>
+        others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])),
+      );
+      const hasIndex = items.some((cell) => cell.index !== null);
+      const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
+      const value = (cell) => cell[coloured] ?? NaN;
+      const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
+      const blank = met.filter(
+        (cell) => cell.status === "pruned" || (cell.status === "leaf" && !Number.isFinite(value(cell))),
+      );
+      const box = (cell) => {
+        const [bottom, top] = y ? y.box(cell.low[y.name], cell.high[y.name]) : [0, 1];
+        return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
+      };
+      const isReversed = study.direction === "minimize" && (coloured === "mean" || coloured === "index");
+      /** @type {ChartOption} */
+      const option = plane(x, y ?? flat(), ink);
+      option.series = [
+        { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },
+        {
+          ...rectangles(
+            blank.map((cell) => [...box(cell).slice(0, 4), 0]),
+            () => hatched(ink),
+          ),
+          name: "pruned",
+        },
+      ];
+      if (leaves.length)
+        option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[coloured] });
+      if (!leaves.length) option.visualMap = [];
+      const seen = history.results.filter((each) => each.seq <= now);
+      if (withPoints.checked && y)
+        option.series.push(points(seen, x, y, ink), star(through, x, y, now === end && recommendation.model));
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: ({ seriesIndex, dataIndex, data: point }) =>
+          seriesIndex < 2
+            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], [x, y].filter(Boolean))
+            : point.result
+              ? aboutResult(point.result)
+              : "recommended point",
+      };
+      const header = [
+        "key",
+        "status",
+        "depth",
+        "mean",
+        "std",
+        "index",
+        ...scales.flatMap((scale) => [`${scale.name} low`, `${scale.name} high`]),
+      ];
+      const rows = items.map((cell) => [
+        cell.key,
+        cell.status,
+        cell.depth,
+        cell.mean,
+        cell.std,
+        cell.index,
+        ...scales.flatMap((scale) => [cell.low[scale.name], cell.high[scale.name]]),
+      ]);
+      return {
+        option,
+        header,
+        rows,
+        height: y ? 460 : 200,
+        said: said(met, items, isAll, others, through, coloured !== colour.value, now < end),
+      };
+    },
+    { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
+  );
 
   step.addEventListener("input", () => {
     isAtEnd = step.value === step.max;
@@ -78,9 +133,10 @@ export function partitionChart(data) {
   return chart;
 }
 
-/** The cells as they were after a number of results: those created no later than the newest cell that one of the trials
- * until then was suggested from. Cells are listed in order of creation, children of a cell together. What was pruned when
- * is not known, so only the last step shows it; colours are what the model says now. */
+/** The cells as they were after a number of results: those created no later than the newest cell that one of the
+ * trials until then was suggested from. Cells are listed in order of creation, children of a cell together. What was
+ * pruned when is not known, so only the last step shows it; colours are what the model says now.
+ */
 function tree(cells, results, now, end) {
   if (now === end) return cells;
   const place = new Map(cells.map((cell, i) => [cell.key, i]));
@@ -98,25 +154,48 @@ const family = (cell) => cell.key.replace(/\d+$/, "");
 
 /** A scale without values, across which a single parameter's cells are drawn. */
 function flat() {
-  return { axis: () => ({ type: "value", show: false, min: 0, max: 1 }), position: () => 0.5, label: () => "", name: "" };
+  return {
+    axis: () => ({ type: "value", show: false, min: 0, max: 1 }),
+    position: () => 0.5,
+    label: () => "",
+    name: "",
+  };
 }
 
-function star(through, x, y, ink, isThere) {
+function star(through, x, y, isThere) {
   const data = isThere ? [[x.position(through[x.name]), y.position(through[y.name])]] : [];
-  return { type: "scatter", z: 5, symbol: "path://M5 0L6.5 3.4 10 3.8 7.4 6.2 8.1 10 5 8 1.9 10 2.6 6.2 0 3.8 3.5 3.4Z", symbolSize: 20, itemStyle: { color: "#ffb545", borderColor: "#1b1e21", borderWidth: 1.2 }, data };
+  return {
+    type: "scatter",
+    z: 5,
+    symbol: "path://M5 0L6.5 3.4 10 3.8 7.4 6.2 8.1 10 5 8 1.9 10 2.6 6.2 0 3.8 3.5 3.4Z",
+    symbolSize: 20,
+    itemStyle: { color: "#ffb545", borderColor: "#1b1e21", borderWidth: 1.2 },
+    data,
+  };
 }
 
 function aboutCell(cell, drawn) {
   const sides = drawn.map((scale) => `${scale.name} ${shown(cell.low[scale.name])} to ${shown(cell.high[scale.name])}`);
   const bound = cell.index === null ? [] : [`index ${figure(cell.index, 4)}`];
-  return [`${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`, plusMinus(cell.mean, cell.std), ...bound, ...sides].join("\n");
+  return [
+    `${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`,
+    plusMinus(cell.mean, cell.std),
+    ...bound,
+    ...sides,
+  ].join("\n");
 }
 
 function said(met, cells, isAll, others, through, lacksIndex, isPast) {
   const count = (status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
   const parts = [`${leaves} of ${count("leaf")} leaves intersect this plane; pruned, hatched: ${count("pruned")}`];
-  if (others.length) parts.push(`others at ${others.slice(0, 6).map((scale) => `${scale.name} = ${shown(through[scale.name])}`).join(", ")}${others.length > 6 ? ", …" : ""}`);
+  if (others.length)
+    parts.push(
+      `others at ${others
+        .slice(0, 6)
+        .map((scale) => `${scale.name} = ${shown(through[scale.name])}`)
+        .join(", ")}${others.length > 6 ? ", …" : ""}`,
+    );
   if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);
   if (lacksIndex) parts.push("no cell has an index yet, so the mean is shown");
   if (isPast) parts.push("replay: the cells at that time, in the current colors");

@@ -1,8 +1,9 @@
-// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then stored.
+// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then
+// stored.
 
 import { call } from "./calls.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
-import { made } from "./elements.js";
+import { byId, every, made } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read } from "./table.js";
 import { say } from "./toasts.js";
@@ -15,25 +16,34 @@ const MOST_UNDONE = 100;
 
 /** Let the form take a table of results of a study. */
 export function takeTables(form, data) {
-  const part = (id) => document.getElementById(`paste-${id}`);
+  const part = {
+    go: byId("paste-go", HTMLButtonElement),
+    back: byId("paste-back", HTMLButtonElement),
+    skip: byId("paste-skip", HTMLInputElement),
+    skipLine: byId("paste-skip-line", HTMLElement),
+    file: byId("paste-file", HTMLInputElement),
+    text: byId("paste-text", HTMLTextAreaElement),
+    said: byId("paste-said", HTMLElement),
+  };
   let looked = null; // at what is in the form: its rows, and what becomes of each
 
   const show = (step) => {
-    for (const each of form.querySelectorAll("[data-step]")) each.hidden = each.dataset.step !== step;
-    part("back").hidden = step === "text";
+    for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
+    part.back.hidden = step === "text";
     if (step === "text") {
       looked = null;
-      part("go").textContent = "Check first";
-      part("go").disabled = false;
+      part.go.textContent = "Check first";
+      part.go.disabled = false;
     }
   };
 
   /** Read the rows by what the columns are, try them on the server, and show what would become of them. */
   const look = async (table, known, keys) => {
     clearProblem(form);
-    const turn = (looked = { table, known, keys, rows: [] });
-    part("go").disabled = true;
-    part("skip").checked = false;
+    const turn = { table, known, keys, rows: [] };
+    looked = turn;
+    part.go.disabled = true;
+    part.skip.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
     turn.rows = table.rows.map((row) => understood(row, columns, table.header));
@@ -55,25 +65,33 @@ export function takeTables(form, data) {
     const bad = looked.rows.filter((row) => row.faults.length);
     const left = looked.rows.length - good.length - bad.length;
     const told = [`${counted(good.length, "result")} will be added.`];
-    if (left) told.push(`${counted(left, "line")} ${left === 1 ? "has" : "have"} no result that counts and ${left === 1 ? "is" : "are"} left out.`);
-    part("said").textContent = told.join(" ");
-    part("skip-line").hidden = !bad.length;
-    part("skip-line").querySelector("span").textContent = `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
-    part("go").textContent = `Add ${counted(good.length, "result")}`;
-    part("go").disabled = !good.length || (bad.length > 0 && !part("skip").checked);
+    if (left)
+      told.push(
+        left === 1
+          ? "1 line has no result that counts and is left out."
+          : `${counted(left, "line")} have no result that counts and are left out.`,
+      );
+    part.said.textContent = told.join(" ");
+    part.skipLine.hidden = !bad.length;
+    part.skipLine.querySelector("span").textContent =
+      `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
+    part.go.textContent = `Add ${counted(good.length, "result")}`;
+    part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
-    if (bad.length && !part("skip").checked) tellProblem(form, new Error(faultsOf(bad)));
+    if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
   }
-  part("skip").addEventListener("change", settle);
-  part("back").addEventListener("click", () => show("text"));
+  part.skip.addEventListener("change", settle);
+  part.back.addEventListener("click", () => show("text"));
   form.closest("dialog").addEventListener("close", () => show("text"));
-  part("file").addEventListener("change", async () => {
+  part.file.addEventListener("change", async () => {
     clearProblem(form);
-    const [file] = part("file").files;
+    const [file] = part.file.files;
     if (!file) return;
     try {
-      part("text").value = file.name.toLowerCase().endsWith(".xlsx") ? await sheet(form.dataset.sheet, file) : await file.text();
-      part("file").value = "";
+      part.text.value = file.name.toLowerCase().endsWith(".xlsx")
+        ? await sheet(form.dataset.sheet, file)
+        : await file.text();
+      part.file.value = "";
       await begin();
     } catch (error) {
       tellProblem(form, error);
@@ -81,8 +99,9 @@ export function takeTables(form, data) {
   });
 
   const begin = async () => {
-    const table = read(part("text").value.replace(/^\uFEFF/, ""));
-    if (!table.rows.length) throw new Error("The first line must name the columns, and each other line must be a result.");
+    const table = read(part.text.value.replace(/^\uFEFF/, ""));
+    if (!table.rows.length)
+      throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
     show("preview");
     await look(table, known, guess(table.header, known));
@@ -92,14 +111,14 @@ export function takeTables(form, data) {
     event.preventDefault();
     event.stopPropagation(); // it is no single request
     clearProblem(form);
-    part("go").disabled = true;
+    part.go.disabled = true;
     try {
       if (!looked) await begin();
       else await store();
     } catch (error) {
       tellProblem(form, error);
     } finally {
-      if (!looked) part("go").disabled = false;
+      if (!looked) part.go.disabled = false;
     }
   });
 
@@ -110,12 +129,16 @@ export function takeTables(form, data) {
       const some = rows.slice(start, start + BATCH);
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
       seqs.push(...answer.items.filter((item) => item.observation).map((item) => item.observation.seq));
-      part("said").textContent = `Stored: ${seqs.length} of ${rows.length}.`;
+      part.said.textContent = `Stored: ${seqs.length} of ${rows.length}.`;
     }
-    part("text").value = "";
+    part.text.value = "";
     form.closest("dialog").close();
     const undo = async () => {
-      for (const seq of seqs) await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: "the table was removed again" });
+      for (const seq of seqs)
+        await call("PATCH", `${data.api}/observations/${seq}`, {
+          excluded: true,
+          reason: "the table was removed again",
+        });
       changed();
     };
     say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MOST_UNDONE && undo);
@@ -127,7 +150,11 @@ const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed
 
 /** The text of an Excel file, which the server reads. */
 async function sheet(path, file) {
-  const answer = await fetch(path, { method: "POST", body: file, headers: { Accept: "text/tab-separated-values, application/json" } });
+  const answer = await fetch(path, {
+    method: "POST",
+    body: file,
+    headers: { Accept: "text/tab-separated-values, application/json" },
+  });
   if (answer.ok) return answer.text();
   const problem = (answer.headers.get("Content-Type") ?? "").includes("json") ? await answer.json() : {};
   throw new Error(problem.errors?.[0]?.detail ?? problem.detail ?? `The server answered ${answer.status}.`);
@@ -135,10 +162,15 @@ async function sheet(path, file) {
 
 /** What the columns lack, in a sentence; empty if they are enough. */
 function missing(known, keys) {
-  const needed = known.filter((role) => (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) && !keys.includes(role.key));
+  const needed = known.filter(
+    (role) =>
+      (role.isNeeded || (role.isResult && role.key === "value") || role.key.startsWith("metric:")) &&
+      !keys.includes(role.key),
+  );
   if (!needed.length) return "";
   const names = needed.map((role) => role.label).join(", ");
-  return `No column is assigned to ${names} yet. Choose ${needed.length === 1 ? "it above the column that has it" : "them above the columns that have them"}.`;
+  const where = needed.length === 1 ? "it above the column that has it" : "them above the columns that have them";
+  return `No column is assigned to ${names} yet. Choose ${where}.`;
 }
 
 /** A row as the columns have it: the result for the API, or why there is none. */
@@ -146,16 +178,22 @@ function understood({ line, cells }, columns, header) {
   const row = { line, cells, shows: [], faults: [], item: null, left: "" };
   const item = { parameters: Object.create(null) };
   let lacking = 0;
-  const fault = (i, message, remedy) => row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
+  const fault = (i, message, remedy) =>
+    row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
   if (cells.slice(header.length).some((cell) => cell !== "")) {
-    row.faults.push({ i: -1, text: `Line ${line}: it has ${cells.length} cells, but the first line names ${header.length} columns. Put tabs or semicolons between cells if commas are decimal.` });
+    const counts = `it has ${cells.length} cells, but the first line names ${header.length} columns`;
+    const remedy = "Put tabs or semicolons between cells if commas are decimal.";
+    row.faults.push({ i: -1, text: `Line ${line}: ${counts}. ${remedy}` });
   }
   columns.forEach((role, i) => {
     const cell = cells[i] ?? "";
     row.shows[i] = cell;
     if (!role) return;
     if (role.key === "state" || role.key === "excluded") {
-      const isLeft = role.key === "state" ? !["", "complete", "completed"].includes(cell.toLowerCase()) : cell.toLowerCase() === "true";
+      const isLeft =
+        role.key === "state"
+          ? !["", "complete", "completed"].includes(cell.toLowerCase())
+          : cell.toLowerCase() === "true";
       if (isLeft) row.left ||= role.key === "state" ? cell.toLowerCase() : "excluded";
       return;
     }
@@ -166,15 +204,26 @@ function understood({ line, cells }, columns, header) {
     }
     attempt(role, cell, i);
   });
+  function put(group, name, value) {
+    if (group) item[group] ??= Object.create(null);
+    const holder = group ? item[group] : item;
+    holder[name] = value;
+  }
   function attempt(role, cell, i) {
     try {
       const [value, error] = role.isResult ? withError(cell, role.read) : [role.read(cell)];
-      const holder = role.group ? (item[role.group] ??= Object.create(null)) : item;
-      holder[role.field] = value;
-      if (error !== undefined) (role.key === "value" ? item : (item.std_errors ??= Object.create(null)))[role.key === "value" ? "std_error" : role.field] = error;
+      put(role.group, role.field, value);
+      if (error !== undefined && role.key === "value") put(undefined, "std_error", error);
+      else if (error !== undefined) put("std_errors", role.field, error);
       row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
     } catch (problem) {
-      fault(i, problem.message, role.isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.");
+      fault(
+        i,
+        problem.message,
+        role.isResult
+          ? "Write a number, or n.d. if there is no result."
+          : "Correct it, or leave the cell empty if unknown.",
+      );
     }
   }
   if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
@@ -191,7 +240,10 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
     const some = good.slice(start, start + BATCH);
     document.getElementById("paste-said").textContent = `Checking ${counted(good.length, "result")} …`;
     try {
-      const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item), dry_run: true });
+      const answer = await call("POST", `${data.api}/observations`, {
+        items: some.map((row) => row.item),
+        dry_run: true,
+      });
       answer.items.forEach((found, k) => {
         if (found.status < 400) return;
         const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
@@ -211,8 +263,13 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
 
 /** A fault with its line and its column: /parameters/minutes is in the column of minutes. */
 function placed({ line }, pointer, detail, { header }, keys, known) {
-  const [group, ...names] = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const role = known.find((each) => (names.length ? each.group === group && each.field === names[0] : !each.group && each.field === group));
+  const [group, ...names] = pointer
+    .split("/")
+    .slice(1)
+    .map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const role = known.find((each) =>
+    names.length ? each.group === group && each.field === names[0] : !each.group && each.field === group,
+  );
   const i = role ? keys.indexOf(role.key) : -1;
   const where = i >= 0 ? `, column ${header[i]}` : role ? `, ${role.label}` : "";
   return { i, text: `Line ${line}${where}: ${detail}` };
@@ -236,7 +293,9 @@ function draw({ table, known, keys, rows }, choose) {
     select.setAttribute("aria-label", `Column ${name || i + 1} is`);
     select.add(new Option("– left out –", ""));
     for (const role of known) select.add(new Option(role.label, role.key, false, keys[i] === role.key));
-    select.addEventListener("change", () => choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))));
+    select.addEventListener("change", () =>
+      choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))),
+    );
     const cell = made("th", {}, "");
     cell.scope = "col";
     cell.append(made("span", {}, name || `column ${i + 1}`), select);
@@ -249,8 +308,7 @@ function draw({ table, known, keys, rows }, choose) {
   if (kept.size < rows.length) {
     const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
     cell.colSpan = table.header.length + 1;
-    body.append(document.createElement("tr"));
-    body.lastChild.append(cell);
+    body.append(made("tr", {}, cell));
   }
   if (focused?.startsWith("paste-column-")) document.getElementById(focused)?.focus();
 }

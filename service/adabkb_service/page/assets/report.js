@@ -1,10 +1,11 @@
 // The report of a study: all charts are drawn at once, so that it can be printed.
 
 import { StudyData } from "./data.js";
+import { byId } from "./elements.js";
 import { chartsOf } from "./study-charts.js";
 
 const report = document.getElementById("study");
-const button = document.getElementById("print");
+const button = byId("print", HTMLButtonElement);
 
 const charts = await chartsOf(new StudyData(report.dataset.study));
 await Promise.all(charts.map((chart) => chart.drawn()));

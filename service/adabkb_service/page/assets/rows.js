@@ -1,17 +1,28 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered.
 
 import { StudyData } from "./data.js";
-import { made } from "./elements.js";
+import { around, every, made } from "./elements.js";
 import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
+/** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below?: HTMLElement } | null} */
 let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
 let isStale = false; // whether the table has changed since, and still has to be read
 
-/** An input in a cell or below the row, which belongs to the form. */
+/** An input in a cell or below the row, which belongs to the form.
+ * @param {string} name
+ * @param {string} label
+ * @param {unknown} value
+ * @param {{ group?: string, isOptional?: boolean }} [more]
+ */
 function field(name, label, value, { group, isOptional = false } = {}) {
   const input = document.createElement("input");
-  Object.assign(input, { name, value: value === null || value === undefined ? "" : JSON.stringify(value), inputMode: "decimal", autocomplete: "off" });
+  Object.assign(input, {
+    name,
+    value: value === null || value === undefined ? "" : JSON.stringify(value),
+    inputMode: "decimal",
+    autocomplete: "off",
+  });
   input.setAttribute("form", FORM);
   input.setAttribute("aria-label", label);
   input.dataset.type = "number";
@@ -31,22 +42,58 @@ function begin(row) {
     const { field: name, measured: metric } = cell.dataset;
     const label = metric ?? (name === "value" ? "Result" : "Standard error");
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    cell.replaceChildren(field(metric ?? name, label, value, { group: metric === undefined ? undefined : "metrics", isOptional: told !== null && name === "std_error" }));
+    cell.replaceChildren(
+      field(metric ?? name, label, value, {
+        group: metric === undefined ? undefined : "metrics",
+        isOptional: told !== null && name === "std_error",
+      }),
+    );
   }
   const form = made("form", { id: FORM, className: "row-form" });
-  Object.assign(form.dataset, told
-    ? { api: `PATCH ${api}/observations/${told.seq}`, action: told.missing.length ? "added" : "amend", before: JSON.stringify(told) }
-    : { api: `POST ${api}/observe`, action: "entered", body: JSON.stringify({ trial: asked.trial, ...(asked.attempt ? { attempt: asked.attempt } : {}), ...(asked.metrics.length ? { partial: true } : {}) }) });
+  Object.assign(
+    form.dataset,
+    told
+      ? {
+          api: `PATCH ${api}/observations/${told.seq}`,
+          action: told.missing.length ? "added" : "amend",
+          before: JSON.stringify(told),
+        }
+      : {
+          api: `POST ${api}/observe`,
+          action: "entered",
+          body: JSON.stringify({
+            trial: asked.trial,
+            ...(asked.attempt ? { attempt: asked.attempt } : {}),
+            ...(asked.metrics.length ? { partial: true } : {}),
+          }),
+        },
+  );
   const errors = Object.keys(told ? told.std_errors : Object.fromEntries(asked.std_errors.map((name) => [name, null])));
-  for (const name of errors) form.append(labelled(`Standard error of ${name}`, field(name, `Standard error of ${name}`, told?.std_errors[name], { group: "std_errors", isOptional: told !== null })));
+  for (const name of errors)
+    form.append(
+      labelled(
+        `Standard error of ${name}`,
+        field(name, `Standard error of ${name}`, told?.std_errors[name], {
+          group: "std_errors",
+          isOptional: told !== null,
+        }),
+      ),
+    );
   if (told) {
     const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
     const excluded = made("input", { type: "checkbox", name: "excluded", checked: told.excluded });
-    form.append(labelled("Reason, for the log", why), made("label", { className: "check" }, excluded, " does not count (excluded)"));
+    form.append(
+      labelled("Reason, for the log", why),
+      made("label", { className: "check" }, excluded, " does not count (excluded)"),
+    );
   }
   const problem = made("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
-  const save = made("button", { type: "submit", className: "primary", textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result" });
+  const save = made("button", {
+    type: "submit",
+    className: "primary",
+    textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result",
+  });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
   cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
@@ -54,7 +101,9 @@ function begin(row) {
   row.classList.add("editing");
   row.after(below);
   editor.below = below;
-  const first = cells.map((cell) => cell.querySelector("input")).find((input) => !told?.missing.length || input.value === "" && input.name !== "std_error");
+  const first = cells
+    .map((cell) => cell.querySelector("input"))
+    .find((input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"));
   first?.focus();
   first?.select();
 }
@@ -69,7 +118,7 @@ function end() {
   for (const [cell, nodes] of before) cell.replaceChildren(...nodes);
   below.remove();
   row.classList.remove("editing");
-  row.querySelector("[data-edit]").focus();
+  every(row, "[data-edit]", HTMLElement)[0].focus();
 }
 
 /** Show the row as it was, and then what the table has become. */
@@ -84,21 +133,22 @@ function readAnew() {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("#rows [data-edit]");
+  const button = around(event, "#rows [data-edit]", HTMLElement);
   if (button) begin(button.closest("tr"));
 });
 
 document.addEventListener("dblclick", (event) => {
-  const row = event.target.closest("#rows tr:has([data-edit])");
-  if (row && !row.classList.contains("editing") && event.target.closest("[data-field], [data-measured]")) begin(row);
+  const row = around(event, "#rows tr:has([data-edit])", HTMLTableRowElement);
+  if (row && !row.classList.contains("editing") && around(event, "[data-field], [data-measured]", HTMLElement))
+    begin(row);
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && editor && event.target.closest("#rows")) leave();
+  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) leave();
 });
 
 // While a row is edited, the table stays as it is, also if it was being read; afterwards it is read anew.
-for (const name of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
+for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap"])) {
   document.addEventListener(name, (event) => {
     if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
     isStale = true;
@@ -112,4 +162,8 @@ document.body.addEventListener("study-changed", (event) => {
 });
 
 const form = document.getElementById("paste-form"); // who may only read has none
-if (form) takeTables(form, new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study));
+if (form)
+  takeTables(
+    form,
+    new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study),
+  );

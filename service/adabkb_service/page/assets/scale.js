@@ -53,7 +53,9 @@ export class Scale {
   }
 
   label(position) {
-    return this.isNumeric ? inUnit(figure(position, 3), this.parameter.unit) : inUnit(shown(this.choices[position] ?? ""), this.parameter.unit);
+    return this.isNumeric
+      ? inUnit(figure(position, 3), this.parameter.unit)
+      : inUnit(shown(this.choices[position] ?? ""), this.parameter.unit);
   }
 
   get axisName() {
@@ -70,7 +72,14 @@ export class Scale {
       min,
       max,
       axisTick: { customValues: this.ticks },
-      axisLabel: { color: colours.muted, hideOverlap: true, customValues: this.ticks, showMinLabel: this.isContinuous || !this.isNumeric, showMaxLabel: this.isContinuous || !this.isNumeric, formatter: (at) => this.tick(at) },
+      axisLabel: {
+        color: colours.muted,
+        hideOverlap: true,
+        customValues: this.ticks,
+        showMinLabel: this.isContinuous || !this.isNumeric,
+        showMaxLabel: this.isContinuous || !this.isNumeric,
+        formatter: (at) => this.tick(at),
+      },
       axisLine: { onZero: false, lineStyle: { color: colours.line } },
       splitLine: { show: false },
     };

@@ -1,5 +1,5 @@
-// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged in
-// somebody else, and an administrator may have ended the session.
+// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged
+// in somebody else, and an administrator may have ended the session.
 
 import { onRefused, root } from "./calls.js";
 
@@ -28,7 +28,8 @@ async function check() {
   }
   if (answer.status === 401) return tell("You are no longer logged in.", "Log in", location.href);
   const found = answer.ok ? await answer.json() : null;
-  if (found && found.token !== token) return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
+  if (found && found.token !== token)
+    return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
   if (found) banner.hidden = true;
 }
 

@@ -1,12 +1,14 @@
 // The form that shares a study with somebody.
 
+import { ifThere } from "./elements.js";
 import { body } from "./forms.js";
 
-const form = document.getElementById("share");
+const form = ifThere("share", HTMLFormElement);
 if (form) {
   form.made = () => {
     const { user, right } = body(form);
     return { shared_with: { [user]: right } };
   };
-  form.fieldOf = (pointer) => (pointer.startsWith("/shared_with") ? form.elements.user : null);
+  const named = (name) => /** @type {Element} */ (form.elements.namedItem(name));
+  form.fieldOf = (pointer) => (pointer.startsWith("/shared_with") ? named("user") : null);
 }

@@ -1,8 +1,25 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
-import { addChoices, choices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, showValue, showWeights, spread, text, weights } from "./choices.js";
+import {
+  addChoices,
+  choices,
+  distinct,
+  dropChoice,
+  fieldOfChoice,
+  fieldOfWeight,
+  fitWeights,
+  meant,
+  next,
+  part,
+  showValue,
+  showWeights,
+  spread,
+  text,
+  weights,
+} from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
+import { every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
 import { kept } from "./kept.js";
@@ -22,7 +39,8 @@ const isLog = (row) => part(row, "log").checked;
 
 /** Let a new row have the fields of its kind, whatever that becomes. */
 export function fitRow(row) {
-  row.dataset.key = `parameter-${(made += 1)}`;
+  made += 1;
+  row.dataset.key = `parameter-${made}`;
   addChoices(row, FEWEST_CHOICES);
   row.addEventListener("click", ({ target }) => {
     if (target.dataset.add === "choice") {
@@ -55,7 +73,8 @@ export function fitSpace() {
     const kind = text(row, "kind");
     row.classList.toggle("again", kinds.has(kind)); // whose help stands above
     kinds.add(kind);
-    for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind);
+    for (const field of every(row, "[data-for]", HTMLElement))
+      field.hidden = !field.dataset.for.split(" ").includes(kind);
     fitWeights(row);
     fitConditions(row, rows());
   }
@@ -74,7 +93,22 @@ function summarized(row) {
   return line;
 }
 
-function inWords({ name, kind, low, high, step, scale, periodic, context, when, value, descriptors: numbers, unit, label, ...listed }) {
+function inWords({
+  name,
+  kind,
+  low,
+  high,
+  step,
+  scale,
+  periodic,
+  context,
+  when,
+  value,
+  descriptors: numbers,
+  unit,
+  label,
+  ...listed
+}) {
   const known = listed.choices ?? listed.values;
   const kinds = {
     float: () => inUnit(`a number from ${low ?? "–"} to ${high ?? "–"}`, unit),
@@ -82,16 +116,36 @@ function inWords({ name, kind, low, high, step, scale, periodic, context, when, 
     categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
     ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
     bool: () => "yes or no",
-    catalogue: () => (listed.table ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}` : "a row of a table, which is empty"),
+    catalogue: () =>
+      listed.table
+        ? `a row of a table of ${counted(listed.table.split("\n").length - 1, "row")}`
+        : "a row of a table, which is empty",
     fixed: () => `always ${quoted([value])}`,
     "": () => "of a kind that does not exist",
   };
-  const more = [label && `, called ${quoted([label])}`, numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known, not chosen", when && `, only if ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [
+    label && `, called ${quoted([label])}`,
+    numbers && `, described by ${quoted(Object.keys(numbers))}`,
+    step && ` in steps of ${step}`,
+    scale && ", on a log scale",
+    periodic && ", whose ends are the same point",
+    context && ", known, not chosen",
+    when &&
+      `, only if ${Object.entries(when)
+        .map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`)
+        .join(" and ")}`,
+  ];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
-const TRUTHS = new Map([[true, "yes"], [false, "no"]]);
-const quoted = (values, between = ", ") => values.map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value))).join(between);
+const TRUTHS = new Map([
+  [true, "yes"],
+  [false, "no"],
+]);
+const quoted = (values, between = ", ") =>
+  values
+    .map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value)))
+    .join(between);
 
 /** The parameters that the rows describe. */
 export const parameters = () => rows().map(described);
@@ -134,7 +188,8 @@ function showFields(row, given, belief, inUse) {
   if (inUse !== undefined) showValue(part(row, "baseline"), inUse);
   const listed = given.choices ?? given.values ?? [];
   addChoices(row, Math.max(0, listed.length - FEWEST_CHOICES));
-  row.querySelectorAll('[data-part="choice"]').forEach((field, i) => i < listed.length && showValue(field, listed[i]));
+  const fields = row.querySelectorAll('[data-part="choice"]');
+  for (const [i, value] of listed.entries()) showValue(fields[i], value);
 }
 
 function parameter(row) {
@@ -159,7 +214,7 @@ function parameter(row) {
 
 /** A row for another combination of values that is never suggested. */
 export function addCombination() {
-  addExclusion(rows).querySelector("select, input")?.focus();
+  every(addExclusion(rows), "select, input", HTMLElement)[0]?.focus();
 }
 
 /** Show constraints in the table of combinations, as far as it can, and return the others. */
@@ -170,13 +225,17 @@ export const constraints = () => exclusions(rows());
 
 /** What somebody believes of the optimum, by the names of parameters; undefined where nobody believes anything. */
 export function beliefs() {
-  const found = rows().map((row) => [text(row, "name"), belief(row)]).filter(([, each]) => each);
+  const found = rows()
+    .map((row) => [text(row, "name"), belief(row)])
+    .filter(([, each]) => each);
   return found.length ? Object.fromEntries(found) : undefined;
 }
 
 /** The values that are in use, by the names of parameters; undefined where there are none. */
 export function baseline() {
-  const found = rows().map((row) => [text(row, "name"), inUse(row)]).filter(([, each]) => each !== undefined);
+  const found = rows()
+    .map((row) => [text(row, "name"), inUse(row)])
+    .filter(([, each]) => each !== undefined);
   return found.length ? Object.fromEntries(found) : undefined;
 }
 

@@ -1,6 +1,7 @@
 // The charts of a study that its page, or its report, has frames for.
 
 import { curvesChart } from "./curves.js";
+import { every } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
 import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
@@ -10,19 +11,33 @@ import { validationChart } from "./validation.js";
 import { timelineChart } from "./workers.js";
 
 const CHARTS = {
-  history: historyChart, front: frontChart, volume: volumeChart, gap: gapChart, curves: curvesChart, validation: validationChart, importance: importanceChart,
-  parallel: parallelChart, slices: slicesChart, contour: contourChart, partition: partitionChart, timeline: timelineChart,
+  history: historyChart,
+  front: frontChart,
+  volume: volumeChart,
+  gap: gapChart,
+  curves: curvesChart,
+  validation: validationChart,
+  importance: importanceChart,
+  parallel: parallelChart,
+  slices: slicesChart,
+  contour: contourChart,
+  partition: partitionChart,
+  timeline: timelineChart,
 };
 
 /** The charts, once their selects of parameters have options: those that vary. */
 export async function chartsOf(data) {
   const scales = await data.axes();
-  for (const select of document.querySelectorAll("select[data-parameters]")) {
-    scales.forEach((scale, i) => select.add(new Option(scale.name, String(i))));
+  for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
+    for (const [i, scale] of scales.entries()) select.add(new Option(scale.name, String(i)));
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
     select.closest("label").hidden = scales.length < 2;
   }
-  const charts = Object.entries(CHARTS).filter(([name]) => document.getElementById(name)).map(([, make]) => make(data));
-  document.getElementById("shown-metric")?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
+  const charts = Object.entries(CHARTS)
+    .filter(([name]) => document.getElementById(name))
+    .map(([, make]) => make(data));
+  document.getElementById("shown-metric")?.addEventListener("change", () => {
+    for (const chart of charts) chart.changed();
+  });
   return charts;
 }

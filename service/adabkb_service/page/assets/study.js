@@ -3,6 +3,7 @@
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
 import { StudyData } from "./data.js";
+import { every } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
@@ -40,7 +41,7 @@ async function recommend() {
   const shortcoming = document.getElementById("shortcoming");
   shortcoming.hidden = !reason;
   shortcoming.textContent = SHORTCOMINGS[reason] ?? "";
-  for (const row of table.querySelectorAll("[data-parameter]")) {
+  for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = row.dataset.parameter;
     row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
     row.querySelector("[data-by=observed]").textContent = shown(observed?.parameters[name]);
@@ -50,7 +51,7 @@ async function recommend() {
   const value = table.querySelector("[data-value]");
   value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";
   value.querySelector("[data-by=observed]").textContent = figure(observed?.value);
-  for (const row of table.querySelectorAll("[data-metric]")) {
+  for (const row of every(table, "[data-metric]", HTMLElement)) {
     const predicted = model?.metrics?.[row.dataset.metric];
     row.querySelector("[data-by=model]").textContent = predicted ? plusMinus(predicted.mean, predicted.std) : "–";
     row.querySelector("[data-by=observed]").textContent = figure(observed?.metrics?.[row.dataset.metric]);
@@ -58,8 +59,10 @@ async function recommend() {
   const feasible = table.querySelector("[data-feasible]");
   if (feasible) {
     const probability = model?.feasible_probability;
-    feasible.querySelector("[data-by=model]").textContent = probability == null ? "–" : `with probability ${figure(probability, 2)}`;
-    feasible.querySelector("[data-by=observed]").textContent = observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
+    feasible.querySelector("[data-by=model]").textContent =
+      probability == null ? "–" : `with probability ${figure(probability, 2)}`;
+    feasible.querySelector("[data-by=observed]").textContent =
+      observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
   }
   table.removeAttribute("aria-busy");
 }
@@ -90,15 +93,20 @@ let listedAt = 0;
 
 /** Bring the table of trials up to date, but not too often. */
 function listAgain() {
-  listing ??= setTimeout(() => {
-    [listing, listedAt] = [null, Date.now()];
-    document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
-  }, Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()));
+  if (listing !== null) return;
+  listing = setTimeout(
+    () => {
+      [listing, listedAt] = [null, Date.now()];
+      document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+    },
+    Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()),
+  );
 }
 
 /** Something has happened: wait for what comes with it, then show all of it at once. */
 function changed() {
-  settling ??= setTimeout(() => {
+  if (settling !== null) return;
+  settling = setTimeout(() => {
     settling = null;
     data.changed();
     for (const chart of charts) chart.changed();

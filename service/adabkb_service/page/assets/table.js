@@ -12,8 +12,10 @@ export function read(text) {
     const { cells } = rows.at(-1);
     const sign = text[i];
     if (sign === "\n") line += 1;
-    if (sign === '"' && isQuoted && text[i + 1] === '"') cells[cells.length - 1] += text[(i += 1)];
-    else if (sign === '"' && (isQuoted || cells.at(-1).trim() === "")) isQuoted = !isQuoted;
+    if (sign === '"' && isQuoted && text[i + 1] === '"') {
+      cells[cells.length - 1] += sign;
+      i += 1;
+    } else if (sign === '"' && (isQuoted || cells.at(-1).trim() === "")) isQuoted = !isQuoted;
     else if (sign === between && !isQuoted) cells.push("");
     else if (sign === "\n" && !isQuoted) rows.push({ line, cells: [""] });
     else cells[cells.length - 1] += sign;

@@ -12,7 +12,10 @@ const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 /** Whether somebody has begun to fill in a part of the page. */
 function isTyped(part) {
   const fields = [...part.querySelectorAll("input, textarea")];
-  return part.querySelector("dialog[open]") !== null || fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+  return (
+    part.querySelector("dialog[open]") !== null ||
+    fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)
+  );
 }
 
 /** Show what has become of the trial. */
@@ -23,9 +26,11 @@ async function refresh() {
   const { state: before, attempt } = document.getElementById("trial-heading").dataset;
   const now = found.getElementById("trial-heading").dataset;
   const held = UNLESS_TYPED.filter((id) => isTyped(document.getElementById(id)));
-  for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))]) document.getElementById(id).replaceWith(found.getElementById(id));
+  for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
+    document.getElementById(id).replaceWith(found.getElementById(id));
   if (held.length && (now.state !== before || now.attempt !== attempt)) {
-    banner.textContent = `The trial changed while you were typing: it is ${now.words} now. Your input is still here; reload the page to see the changes.`;
+    const told = `The trial changed while you were typing: it is ${now.words} now.`;
+    banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words
@@ -33,13 +38,21 @@ async function refresh() {
 
 /** Add the files that somebody has chosen, one after the other; what is refused is said, and the others are added. */
 document.addEventListener("change", async ({ target }) => {
-  if (target.id !== "add-files") return;
+  if (!(target instanceof HTMLInputElement) || target.id !== "add-files") return;
   target.disabled = true;
   const refused = [];
   for (const file of target.files) {
-    const options = { method: "POST", body: file, headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" } };
-    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(() => null);
-    if (!answer?.ok) refused.push(`${file.name}: ${answer ? (await answer.json().catch(() => ({}))).detail ?? answer.status : "the server does not answer"}`);
+    const options = {
+      method: "POST",
+      body: file,
+      headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" },
+    };
+    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(
+      () => null,
+    );
+    if (answer?.ok) continue;
+    const { detail } = answer ? await answer.json().catch(() => ({})) : { detail: "the server does not answer" };
+    refused.push(`${file.name}: ${detail ?? answer.status}`);
   }
   target.value = "";
   target.disabled = false;
@@ -49,18 +62,20 @@ document.addEventListener("change", async ({ target }) => {
   problem.hidden = refused.length === 0;
 });
 
-let reading = null;
+let isReading = false;
 let isStale = false;
 
 /** Read the page again, once at a time. */
 function changed() {
   isStale = true;
-  reading ??= (async () => {
+  if (isReading) return;
+  isReading = true;
+  (async () => {
     while (isStale) {
       isStale = false;
       await refresh().catch(() => {});
     }
-    reading = null;
+    isReading = false;
   })();
 }
 
@@ -75,7 +90,19 @@ source.addEventListener("error", () => {
   reachable(false);
   isLost = true;
 });
-for (const kind of ["leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped", "corrected", "measured", "completed"]) {
+for (const kind of [
+  "leased",
+  "expired",
+  "released",
+  "observed",
+  "failed",
+  "retried",
+  "annotated",
+  "stopped",
+  "corrected",
+  "measured",
+  "completed",
+]) {
   source.addEventListener(kind, ({ data }) => {
     const event = JSON.parse(data);
     if (event.trial === number || event.kind === "completed") changed();

@@ -10,38 +10,99 @@ const REASONS = {
 };
 
 export function validationChart(data) {
-  return new Chart("validation", async () => {
-    const [found, { quantity: { unit } }] = await Promise.all([data.validation(), data.study()]);
-    if (found.reason) return { empty: REASONS[found.reason] };
-    const ink = colours();
-    const [low, high] = extent(found.items);
-    const isInside = (each) => each.lcb <= each.value && each.value <= each.ucb;
-    const group = (name, color, items) => [
-      { type: "scatter", name, symbolSize: 8, z: 4, itemStyle: { color }, data: items.map((each) => ({ value: [each.value, each.mean], each })) },
-      bars(items, color),
-    ];
-    const option = {
-      ...common(ink),
-      grid: { left: 8, right: 24, top: 52, bottom: 32, containLabel: true },
-      xAxis: numbers(ink, { name: titled("measured", "", unit), nameLocation: "middle", nameGap: 26, min: low, max: high, axisLabel: label(ink), splitLine: { show: false } }),
-      yAxis: numbers(ink, { name: titled("predicted", "", unit), min: low, max: high, axisLabel: label(ink) }),
-      series: [
-        ...group("in its interval", ink.accent, found.items.filter(isInside)),
-        ...group("outside", ink.bad, found.items.filter((each) => !isInside(each))),
-        { type: "line", silent: true, symbol: "none", lineStyle: { color: ink.muted, type: "dashed", width: 1 }, data: [[low, low], [high, high]] },
-      ],
-    };
-    option.legend.data = ["in its interval", "outside"];
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `result ${each.observation}\nmeasured ${figure(each.value, 6)}\npredicted ${plusMinus(each.mean, each.std)}\n90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}` };
-    const header = ["observation", "value", "mean", "std", "lcb", "ucb", "tail"];
-    const inside = found.items.filter(isInside).length;
-    const part = found.items.length < found.results ? ` of ${found.results}` : "";
-    return { option, header, rows: found.items.map((each) => header.map((name) => each[name])),
-      said: `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals. The mean error of the model is ${inUnit(figure(found.error, 2), unit)}; that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.` };
-  }, { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) });
+  return new Chart(
+    "validation",
+    async () => {
+      const [
+        found,
+        {
+          quantity: { unit },
+        },
+      ] = await Promise.all([data.validation(), data.study()]);
+      if (found.reason) return { empty: REASONS[found.reason] };
+      const ink = colours();
+      const [low, high] = extent(found.items);
+      const isInside = (each) => each.lcb <= each.value && each.value <= each.ucb;
+      const group = (name, color, items) => [
+        {
+          type: "scatter",
+          name,
+          symbolSize: 8,
+          z: 4,
+          itemStyle: { color },
+          data: items.map((each) => ({ value: [each.value, each.mean], each })),
+        },
+        bars(items, color),
+      ];
+      /** @type {ChartOption} */
+      const option = {
+        ...common(ink),
+        grid: { left: 8, right: 24, top: 52, bottom: 32, containLabel: true },
+        xAxis: numbers(ink, {
+          name: titled("measured", "", unit),
+          nameLocation: "middle",
+          nameGap: 26,
+          min: low,
+          max: high,
+          axisLabel: label(ink),
+          splitLine: { show: false },
+        }),
+        yAxis: numbers(ink, { name: titled("predicted", "", unit), min: low, max: high, axisLabel: label(ink) }),
+        series: [
+          ...group("in its interval", ink.accent, found.items.filter(isInside)),
+          ...group(
+            "outside",
+            ink.bad,
+            found.items.filter((each) => !isInside(each)),
+          ),
+          {
+            type: "line",
+            silent: true,
+            symbol: "none",
+            lineStyle: { color: ink.muted, type: "dashed", width: 1 },
+            data: [
+              [low, low],
+              [high, high],
+            ],
+          },
+        ],
+      };
+      option.legend.data = ["in its interval", "outside"];
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: ({ data: { each } }) =>
+          [
+            `result ${each.observation}`,
+            `measured ${figure(each.value, 6)}`,
+            `predicted ${plusMinus(each.mean, each.std)}`,
+            `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+          ].join("\n"),
+      };
+      const header = ["observation", "value", "mean", "std", "lcb", "ucb", "tail"];
+      const inside = found.items.filter(isInside).length;
+      const part = found.items.length < found.results ? ` of ${found.results}` : "";
+      return {
+        option,
+        header,
+        rows: found.items.map((each) => header.map((name) => each[name])),
+        said: [
+          `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals.`,
+          `The mean error of the model is ${inUnit(figure(found.error, 2), unit)};`,
+          `that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.`,
+        ].join(" "),
+      };
+    },
+    { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) },
+  );
 }
 
-const label = (ink) => ({ color: ink.muted, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (at) => figure(at, 3) });
+const label = (ink) => ({
+  color: ink.muted,
+  hideOverlap: true,
+  showMinLabel: false,
+  showMaxLabel: false,
+  formatter: (at) => figure(at, 3),
+});
 
 /** As far as results and predictions go; intervals may end beyond. */
 function extent(items) {
@@ -53,11 +114,20 @@ function extent(items) {
 
 function bars(items, stroke) {
   return {
-    type: "custom", clip: true, silent: true, z: 3, data: items.map((each) => [each.value, each.lcb, each.ucb]), encode: { x: 0, y: [1, 2] },
+    type: "custom",
+    clip: true,
+    silent: true,
+    z: 3,
+    data: items.map((each) => [each.value, each.lcb, each.ucb]),
+    encode: { x: 0, y: [1, 2] },
     renderItem: (_, api) => {
       const [x, bottom] = api.coord([api.value(0), api.value(1)]);
       const [, top] = api.coord([api.value(0), api.value(2)]);
-      return { type: "line", shape: { x1: x, y1: bottom, x2: x, y2: top }, style: { stroke, lineWidth: 1.5, opacity: 0.45 } };
+      return {
+        type: "line",
+        shape: { x1: x, y1: bottom, x2: x, y2: top },
+        style: { stroke, lineWidth: 1.5, opacity: 0.45 },
+      };
     },
   };
 }

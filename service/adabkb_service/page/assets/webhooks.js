@@ -1,8 +1,11 @@
 // The form that adds a webhook.
 
-const form = document.getElementById("webhook");
+import { byId, every } from "./elements.js";
+
+const form = byId("webhook", HTMLFormElement);
+const url = /** @type {HTMLInputElement} */ (form.elements.namedItem("url"));
 form.made = () => ({
-  url: form.elements.url.value.trim(),
-  notifications: [...form.querySelectorAll("[data-notification]:checked")].map((each) => each.dataset.notification),
+  url: url.value.trim(),
+  notifications: every(form, "[data-notification]:checked", HTMLInputElement).map((each) => each.dataset.notification),
 });
-form.fieldOf = (pointer) => (pointer === "/url" ? form.elements.url : null);
+form.fieldOf = (pointer) => (pointer === "/url" ? url : null);

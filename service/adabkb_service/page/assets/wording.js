@@ -23,9 +23,10 @@ export function takeWords(form, data) {
   };
   form.fieldOf = (pointer) => {
     const [, group, name, part] = pointer.split("/").map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const row = group === "quantities"
-      ? [...form.querySelectorAll("[data-quantity]")].find((each) => each.dataset.quantity === name)
-      : form.querySelectorAll("[data-parameter]")[Number(name)];
+    const row =
+      group === "quantities"
+        ? [...form.querySelectorAll("[data-quantity]")].find((each) => each.dataset.quantity === name)
+        : form.querySelectorAll("[data-parameter]")[Number(name)];
     return row?.querySelector(`[data-part="${part}"]`);
   };
 }

@@ -4,7 +4,11 @@
 export function figure(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-4)) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("-", "−");
+  if (size !== 0 && (size >= 1e6 || size < 1e-4))
+    return value
+      .toExponential(digits - 1)
+      .replace(/\.?0+e/, "e")
+      .replace("-", "−");
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
@@ -12,7 +16,10 @@ const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none. */
 export function numeral(text) {
-  const plain = text.trim().replaceAll("−", "-").replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+  const plain = text
+    .trim()
+    .replaceAll("−", "-")
+    .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
@@ -23,7 +30,13 @@ export function plusMinus(mean, std) {
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
 
-const UNITS_OF_TIME = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+/** @type {[number, string][]} */
+const UNITS_OF_TIME = [
+  [86400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
 
 /** Seconds in the largest unit of which they are a multiple, as the server writes them. */
 export function inLargestUnit(seconds) {
@@ -40,7 +53,10 @@ export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]
 /** A number in words with its unit. */
 export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
 
-/** What the model says, cut to the natural bounds of a quantity. */
+/** What the model says, cut to the natural bounds of a quantity.
+ * @param {Record<string, *> | undefined} prediction
+ * @param {{ low?: number, high?: number }} [bounds]
+ */
 export function cut(prediction, { low, high } = {}) {
   if (!prediction || (low === undefined && high === undefined)) return prediction;
   const within = (value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
@@ -58,29 +74,42 @@ export function shown(value) {
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
 
 /** A time as the browser's zone has it. */
 export const atClock = (text) => clock.format(new Date(text));
 
 /** How long ago, or in how long. */
 export function fromNow(text) {
-  const seconds = (new Date(text) - Date.now()) / 1000;
+  const seconds = (Date.parse(text) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
   return relative.format(Math.round(seconds / size), unit);
 }
 
-/** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they stay. */
+/** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they
+ * stay.
+ */
 export function tellTimes(element) {
   for (const time of element.querySelectorAll("time[datetime]:not(.report time)")) {
-    const isNear = Math.abs(new Date(time.dateTime) - Date.now()) < 86400e3;
+    const isNear = Math.abs(Date.parse(time.dateTime) - Date.now()) < 86400e3;
     const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
     if (time.textContent !== told) time.textContent = told;
     time.title = zoned.format(new Date(time.dateTime));
   }
 }
 
-const SPANS = [["days", 86400], ["hours", 3600], ["minutes", 60]];
+/** @type {[string, number][]} */
+const SPANS = [
+  ["days", 86400],
+  ["hours", 3600],
+  ["minutes", 60],
+];
 
 /** A duration in words. */
 export function span(seconds) {

