@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -233,6 +235,30 @@ def test_a_receiver_that_does_not_answer_holds_up_nobody(database_url: str) -> N
         reserved(api)
         wait_for(lambda: receiver.accepted)
         wait_for(lambda: api.get("/v1/studies/s/webhooks").json()["items"][0]["error"] == "no answer in time")
+
+
+def test_a_receiver_that_answers_byte_by_byte_has_not_answered_in_time(database_url: str) -> None:
+    """No single read lasts as long as the limit, so only the limit of the whole request can end it."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as slow,
+        ThreadPoolExecutor(1) as pool,
+        server(database_url, webhook_seconds=0.5, webhook_retry_seconds=3600) as api,
+    ):
+        study(api)
+        added(api, f"http://127.0.0.1:{slow.getsockname()[1]}/", "trial.reserved")
+        answering = pool.submit(answer_slowly, slow)
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"] == "no answer in time")
+        answering.result()
+
+
+def answer_slowly(server: socket.socket) -> None:
+    """Answer one request with a byte in each tenth of a second, until the client ends the connection."""
+    connection, _ = server.accept()
+    with connection, suppress(OSError):
+        while True:
+            connection.sendall(b"H")
+            time.sleep(0.1)
 
 
 def test_a_secret_is_shown_once_and_webhooks_are_the_owners(api: httpx.Client) -> None:

@@ -24,6 +24,8 @@ Network = IPv4Network | IPv6Network
 TRANSLATED = ip_network("64:ff9b::/96")
 """IPv6 addresses that embed an IPv4 address in their last 32 bits (RFC 6052)."""
 SECURE = ssl.create_default_context()
+NO_ANSWER = "no answer in time"
+"""Why there was no answer, if the time limit was reached."""
 
 
 class NotSent(AdaBKBError):
@@ -93,13 +95,19 @@ def post(
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     address = _resolved(parts.hostname or "", port, networks)
-    deadline = threading.Timer(seconds, shut, (opened,))
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_over.set()
+        shut(opened)
+
+    deadline = threading.Timer(seconds, end)
     deadline.daemon = True
     deadline.start()
     try:
         return _sent(parts, (str(address), port), body, headers, seconds, opened)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NotSent(_reason(error)) from error
+        raise NotSent(NO_ANSWER if is_over.is_set() else _reason(error)) from error
     finally:
         deadline.cancel()
         shut(opened)
@@ -152,7 +160,7 @@ def shut(opened: Sequence[socket.socket]) -> None:
 def _reason(error: Exception) -> str:
     """Return why there was no answer, without details of what listens at the address."""
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return NO_ANSWER
     if isinstance(error, ssl.SSLError):
         return "no secure connection: the certificate is not valid for this name, or the host does not use TLS"
     if isinstance(error, ConnectionRefusedError):
