@@ -157,13 +157,12 @@ class Model:
         plate determines the values of the others."""
         fixed = self._next_values()
         if self.within.shared and not self.decided and are_alike(fixed, self.within.fixed):  # it begins a plate
-            for first in self._suggestions_with(fixed, state, pending, failed, replaced):
-                yield fixed, first
-                state, pending = first.state, np.concatenate([pending, first.point[None]])
-                fixed = self.within.after({**self.dataset.parameters_at(first.point), **(fixed or {})})
-                break
-            else:
+            first = next(self._suggestions_with(fixed, state, pending, failed, replaced), None)
+            if first is None:
                 return
+            yield fixed, first
+            state, pending = first.state, np.concatenate([pending, first.point[None]])
+            fixed = self.within.after({**self.dataset.parameters_at(first.point), **(fixed or {})})
         for suggestion in self._suggestions_with(fixed, state, pending, failed, replaced):
             yield fixed, suggestion
 

@@ -80,7 +80,8 @@ def edit(
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
         return
-    check_editable(definition, "/constraints" if parameters is None and rules is not None else "/parameters")
+    is_of_rules = parameters is None and rules is not None
+    check_editable(definition, "/constraints" if is_of_rules else "/parameters")
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
