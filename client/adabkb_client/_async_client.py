@@ -131,7 +131,7 @@ class AsyncClient:
         """Open a study.
 
         Raises:
-            NotFound: there is no study with this name.
+            NotFound: there is no study with this id.
         """
         study = AsyncStudy(self._transport, id)
         await study.info()

@@ -173,7 +173,7 @@ class Client:
         Raises:
             Invalid: the definition is invalid; its ``pointers`` say where.
             TypeError, ValueError: a parameter has an unknown kind, or a bound is not finite.
-            Conflict: a study with this name exists and has another definition, or other settings without ``update``.
+            Conflict: a study with this id exists and has another definition, or other settings without ``update``.
         """
         steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return Study(self._transport, self._transport.perform(steps).id)
@@ -185,10 +185,10 @@ class Client:
 
         ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
         there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
-        similar methods. An existing study with this name continues.
+        similar methods. An existing study with this id continues.
 
         Args:
-            id: its name.
+            id: the study's id.
             direction: as in ``create_study``.
             settings: as in ``create_study``, except those that prevent edits of the space: ``transfer_from``,
                 ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
@@ -200,7 +200,7 @@ class Client:
         """Open a study.
 
         Raises:
-            NotFound: there is no study with this name.
+            NotFound: there is no study with this id.
         """
         study = Study(self._transport, id)
         study.info()
@@ -215,7 +215,7 @@ class Client:
         """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
 
         Raises:
-            NotFound: there is no study with this name.
+            NotFound: there is no study with this id.
             Unauthorized: the study belongs to another user.
         """
         self._transport.perform(StudyCalls(id).delete(purge=purge))
@@ -228,12 +228,12 @@ class Client:
         """Restore a deleted study, which continues where it was.
 
         Args:
-            id: its name.
+            id: the study's id.
             deletion: the number of the deletion from ``trash``, if there are several; None means the last.
 
         Raises:
-            NotFound: there is no study with this name in the trash.
-            Conflict: a new study with this name exists.
+            NotFound: there is no study with this id in the trash.
+            Conflict: a new study with this id exists.
         """
         return Study(self._transport, self._transport.perform(client_calls.restore_study(id, deletion)).id)
 

@@ -94,7 +94,7 @@ class Settings(BaseSettings):
         60.0, gt=0, description="seconds after which an answer whose client has stopped reading is dropped"
     )
     connections: int = Field(
-        800,
+        4000,
         ge=1,
         description="most open connections of clients; beyond it, the one idle for longest is closed",
     )

@@ -5,6 +5,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -78,6 +79,20 @@ def test_the_servers_retry_after_is_waited_for(study: Study, faulty: Proxy) -> N
         start = time.monotonic()
         client.study(study.id)
     assert time.monotonic() - start >= 1.0
+
+
+def test_clients_that_are_refused_together_do_not_return_together(study: Study, faulty: Proxy) -> None:
+    def seconds(_: int) -> float:
+        with Client(faulty.url) as client:
+            start = time.monotonic()
+            client.study(study.id)
+            return time.monotonic() - start
+
+    faulty.faults.extend(["busy"] * 16)
+    with ThreadPoolExecutor(16) as pool:
+        waited = sorted(pool.map(seconds, range(16)))
+    assert waited[0] >= 1.0
+    assert waited[-1] - waited[0] > 0.05
 
 
 def test_a_server_that_stays_busy_is_reported_as_unavailable(faulty: Proxy) -> None:

@@ -174,11 +174,11 @@ def say_once(patience: float, state: RetryCallState) -> None:
 
 
 def pause(patience: float, state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, or otherwise backoff with full jitter.
+    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter.
 
-    The last attempt is made at the end of the time.
+    Many clients that are refused together so do not return together. The last attempt is made at the end of the time.
     """
     error = state.outcome.exception() if state.outcome else None
-    advice = error.retry_after if isinstance(error, Unavailable) else None
-    seconds = _full_jitter(state) if advice is None else min(advice, RETRY_AFTER_CAP)
+    advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0
+    seconds = min(advice, RETRY_AFTER_CAP) + _full_jitter(state)
     return max(min(seconds, patience - (state.seconds_since_start or 0.0)), 0.0)

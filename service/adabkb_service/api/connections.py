@@ -30,7 +30,7 @@ the refusal."""
 class ConnectionLimits:
     """Limits of a server's connections."""
 
-    connections: int = 800
+    connections: int = 4000
     """The maximum number of open connections."""
     header_bytes: int = 65_536
     """The largest size of a request line and its headers together."""

@@ -91,7 +91,7 @@ class StudyDefinition(Body):
 
     id: Annotated[
         StudyId | None,
-        Field(description="name of the study: letters, digits, . _ and -; by default the server draws one"),
+        Field(description="id of the study: letters, digits, . _ and -; by default the server draws one"),
     ] = None
     objectives: Annotated[
         Objectives,
