@@ -170,7 +170,7 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
 
 def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:
     """The last test of this server, as it closes it."""
-    tokens = {}
+    tokens: dict[str, str] = {}
     for name, scope in {"root": "admin", "ann": "work", "ben": "work"}.items():
         headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
         made = httpx.post(f"{site}/v1/tokens", json={"name": name, "scopes": [scope]}, headers=headers)
