@@ -257,6 +257,36 @@ def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, s
     assert found == [*constraints[:2], 'not (x > 0.5 and "flow rate" > 4)', constraints[3]]
 
 
+def test_exclusions_name_values_of_every_kind(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Nothing, lists and the empty text as well, in the table and back."""
+    choices = ["", None, [1, "a b", False], "plain"]
+    definition = {
+        "direction": "minimize",
+        "parameters": [X, {"name": "list", "kind": "categorical", "choices": choices}],
+    }
+    constraints = [f"not (x > 0.5 and list == {value})" for value in ('""', "None", '[1, "a b", False]')]
+    checked(api.post("/v1/studies", json={"id": "valued", **definition, "constraints": constraints}))
+    with tab(browser, site) as page:
+        page.goto("/new?like=valued")
+        expect(page.get_by_label("x in combination 3")).to_have_value("> 0.5")
+        expect(page.get_by_label("Constraints, one per line")).to_have_value("")
+        page.get_by_role("button", name="Add a combination").click()
+        page.get_by_label("list in combination 4").select_option("null")
+        page.get_by_label("Name", exact=True).first.fill("valued-more")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/valued-more")
+    assert checked(api.get("/v1/studies/valued-more"))["constraints"] == [*constraints, "not (list == None)"]
+
+
+def test_an_unknown_field_is_told_whatever_its_name(browser: Browser, site: str) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        open_form(page)
+        for name in ('we"ird', "we]ird\\"):
+            write(page, {"direction": "minimize", "parameters": [{**X, name: 1}]})
+            page.get_by_role("button", name="Create the study").click()
+            expect(page.get_by_role("alert")).to_contain_text(name)
+
+
 def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_lost(
     browser: Browser, site: str
 ) -> None:

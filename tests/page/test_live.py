@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.operations.receiver import LOOPBACK, receiving
 from tests.page.studies import checked
-from tests.page.tabs import accessible, tab
+from tests.page.tabs import REFUSALS, accessible, tab
 from tests.servers import server_on
 from tests.waiting import wait_for
 
@@ -166,3 +166,27 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
         page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
         expect(page.get_by_role("img", name="photo.png")).to_have_count(0)
         expect(page.locator("#trial-files")).to_contain_text("page.html")
+
+
+def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:
+    """The last test of this server, as it closes it."""
+    tokens: dict[str, str] = {}
+    for name, scope in {"root": "admin", "ann": "work", "ben": "work"}.items():
+        headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
+        made = httpx.post(f"{site}/v1/tokens", json={"name": name, "scopes": [scope]}, headers=headers)
+        tokens[name] = checked(made)["token"]
+    photo = tmp_path / "photo.png"
+    Image.new("RGB", (64, 48)).save(photo)
+    with httpx.Client(base_url=site, headers={"Authorization": f"Bearer {tokens['ann']}"}, timeout=60) as ann:
+        path = study(ann, "shared")
+        checked(ann.post(f"{path}/suggest"))
+        checked(ann.patch(f"{path}/access", json={"shared_with": {"ben": "work"}}))
+        with tab(browser, site, refused=(*REFUSALS, 403)) as page:
+            page.goto(f"/studies/shared/trials/1#token={tokens['ben']}")
+            page.get_by_role("button", name="Log in with the link").click()
+            adding = page.get_by_label("Add files")
+            expect(adding).to_be_visible()
+            checked(ann.patch(f"{path}/access", json={"shared_with": {"ben": "read"}}))
+            adding.set_input_files(photo)
+            expect(page.locator("#toasts")).to_contain_text("photo.png: ")
+            expect(adding).to_have_count(0)

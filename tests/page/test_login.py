@@ -90,6 +90,7 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
         page.get_by_label("Token").fill(admin)
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+        without_an_answer(browser, site, admin)
         assert page.evaluate("document.cookie") == ""
         expect(page.get_by_role("row", name="s root")).to_be_visible()
         link = shared(page, site)
@@ -105,6 +106,26 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
         page.wait_for_url("**/login")
         page.goto("/studies/s")
         expect(page.get_by_label("Token")).to_be_visible()
+
+
+def without_an_answer(browser: Browser, site: str, token: str) -> None:
+    """By a token that is typed in, and by that of a link."""
+    with browser.new_page(base_url=site) as page:
+        page.goto("/login")
+        page.route("**/*", lambda route: route.abort())
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        refusal = page.get_by_role("alert").filter(has_text="The server does not answer. Try again.")
+        expect(refusal).to_be_visible()
+        page.unroute("**/*")
+        page.route("**/v1/tokens/self", lambda route: route.abort())
+        page.goto(f"/studies/s#token={token}")
+        expect(refusal).to_be_visible()
+        page.unroute("**/v1/tokens/self")
+        page.route("**/login", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert").filter(has_text="The server answered 502.")).to_be_visible()
 
 
 def foreign_link(page: Page, site: str, admin: str) -> None:

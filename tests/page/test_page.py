@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
+from tests.api.conftest import DEFINITION
 from tests.database_pool import DatabasePool
 from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
@@ -183,3 +184,7 @@ def test_nothing_there_yet_says_how_to_begin(browser: Browser, other_sqlite: str
         page.goto("/")
         expect(page.get_by_role("heading", name="No studies yet")).to_be_visible()
         expect(page.locator("pre")).to_contain_text(f'Client("{address}")')
+        httpx.post(f"{address}/v1/studies", json={**DEFINITION, "id": "new"}).raise_for_status()
+        page.goto("/studies/new")
+        expect(page.locator("#recommendation[aria-busy]")).to_have_count(0)
+        expect(page.locator("main .banner:visible")).to_have_count(0)

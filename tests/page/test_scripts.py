@@ -32,6 +32,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("page.css", "p { margin: 0 }\n", "format"),
         ("words.js", "const unused = 1;\n", "noUnusedVariables"),
         ("words.js", 'export const size = document.getElementById("study").value;\n', "TS2339"),
+        ("words.js", 'export const said = document.getElementById("study").textContent;\n', "TS2531"),
+        ("words.js", "export const same = (one) => one;\n", "TS7006"),
         ("words.js", "export const three = figure(1, 2, 3);\n", "TS2554"),
         ("words.js", "export const other = echart;\n", "TS2552"),
     ],

@@ -1,7 +1,9 @@
 // The summary of a study from the API, with an action for each warning.
 
+import { byId } from "./elements.js";
 import { shown } from "./words.js";
 
+/** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
   ["Is it going well?", "progress"],
   ["Why this point?", "latest"],
@@ -15,11 +17,14 @@ const BUSY_MILLISECONDS = 15000;
 
 /** The sentences at the top of a study's page; changed() loads them again, but not too often. */
 export class AssessmentPanel {
+  /** @param {import("./data.js").StudyData} data */
   constructor(data) {
     this.data = data;
-    this.panel = document.getElementById("assessment");
+    this.panel = byId("assessment", HTMLElement);
     this.mayAct = this.panel.dataset.may !== "read";
     this.askedAt = 0;
+    /** @type {number | undefined} */
+    this.timer = undefined;
     this.pause = LEAST_MILLISECONDS;
     this.changed();
   }
@@ -44,7 +49,7 @@ export class AssessmentPanel {
         said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
-    this.timer = null;
+    this.timer = undefined;
     this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.askedAt) / SHARE_OF_TIME);
     if (!isBusy) return;
     this.pause = Math.min(this.pause, BUSY_MILLISECONDS);
@@ -52,13 +57,15 @@ export class AssessmentPanel {
     this.changed();
   }
 
-  /** Say beside the best result that the other results contradict it, if they do. */
+  /** Say beside the best result that the other results contradict it, if they do.
+   * @param {Assessment} found
+   */
   async doubtBest({ checks, progress }) {
     const doubted = checks.filter(({ check }) => check === "outlier").map(({ observation }) => observation);
-    const best = progress?.best;
+    const { best } = progress;
     const { results } = doubted.length && best ? await this.data.history() : { results: [] };
     const isDoubted = results.some(
-      ({ seq, trial, value }) => doubted.includes(seq) && trial === best.trial && value === best.value,
+      ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
     );
     const main = document.querySelector("#figures .main dd");
     main?.querySelector(".doubt")?.remove();
@@ -69,36 +76,48 @@ export class AssessmentPanel {
     main.append(note);
   }
 
+  /** The sentences, each below its question.
+   * @param {Assessment} found
+   * @param {ShownStudy} study
+   */
   sentences(found, study) {
     const list = document.createElement("dl");
     for (const [question, name] of QUESTIONS) {
-      if (!found[name]?.text) continue;
+      const sentence = found[name]?.text;
+      if (!sentence) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = unbroken(found[name].text);
-      if (name === "findings") said.append(...this.tries(found.findings.untried, study));
+      said.textContent = unbroken(sentence);
+      if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
       row.append(term, said);
       list.append(row);
     }
     return list;
   }
 
-  /** Buttons that ask for a point with a choice that was never tried. */
+  /** Buttons that ask for a point with a choice that was never tried.
+   * @param {Record<string, unknown[]>} untried
+   * @param {ShownStudy} study
+   */
   tries(untried, study) {
     if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
     if (study.parameters.some((each) => each.context)) return []; // such a point needs a context, too
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
     const choices = Object.entries(untried)
       .filter(([name]) => always.has(name))
-      .flatMap(([name, left]) => left.map((value) => [name, value]));
+      .flatMap(([name, left]) => left.map((value) => ({ name, value })));
     return choices
       .slice(0, MOST_TO_TRY)
-      .flatMap(([name, value]) => [
+      .flatMap(({ name, value }) => [
         " ",
         action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } }),
       ]);
   }
 
+  /** What speaks against relying on the model, as a list if there is anything.
+   * @param {Assessment} found
+   * @param {ShownStudy} study
+   */
   warnings({ checks }, study) {
     if (!checks.length) return [];
     const list = document.createElement("ul");
@@ -124,9 +143,18 @@ export class AssessmentPanel {
   }
 }
 
-/** No line ends between a number and its uncertainty. */
+/** No line ends between a number and its uncertainty.
+ * @param {string} text
+ */
 const unbroken = (text) => text.replaceAll(" ± ", "\u00a0±\u00a0");
 
+/** A button that sends something to the API.
+ * @param {string} label
+ * @param {string} api method and path
+ * @param {string} name
+ * @param {unknown} body
+ * @param {unknown} [before] what takes it back
+ */
 function action(label, api, name, body, before) {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "quiet", textContent: label });

@@ -1,9 +1,15 @@
 // Requests to this server. All headers that they need are added here.
 
+import { byId } from "./elements.js";
+
 export const root = document.documentElement.dataset.root;
 
 /** A refusal by the server, as a problem of RFC 9457. */
 export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {Problem} problem
+   */
   constructor(status, problem) {
     super(problem.detail ?? `The server answered ${status}.`);
     this.status = status;
@@ -18,16 +24,23 @@ function newKey() {
 
 /** Send a request and return the JSON of the answer. A write without an answer is retried, which is safe because of its
  * key.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
  */
 export async function call(method, path, body) {
-  const options = { method, headers: { Accept: "application/json" }, cache: "no-store" };
-  if (method !== "GET") {
-    options.headers["Idempotency-Key"] = newKey();
-  }
-  if (method !== "GET" && method !== "DELETE") {
-    options.headers["Content-Type"] = "application/json";
-    options.body = JSON.stringify(body ?? {});
-  }
+  const hasBody = method !== "GET" && method !== "DELETE";
+  /** @type {RequestInit} */
+  const options = {
+    method,
+    headers: {
+      Accept: "application/json",
+      ...(method === "GET" ? {} : { "Idempotency-Key": newKey() }),
+      ...(hasBody ? { "Content-Type": "application/json" } : {}),
+    },
+    cache: "no-store",
+    ...(hasBody ? { body: JSON.stringify(body ?? {}) } : {}),
+  };
   const answer = await served(path, options, method === "GET" ? 0 : 2);
   const type = answer.headers.get("Content-Type") ?? "";
   const content = answer.status !== 204 && type.includes("json") ? await answer.json() : {};
@@ -37,7 +50,9 @@ export async function call(method, path, body) {
 
 let refused = () => {};
 
-/** What is done when the server no longer knows who this is. */
+/** What is done when the server no longer knows who this is.
+ * @param {() => void} then
+ */
 export function onRefused(then) {
   refused = then;
 }
@@ -46,7 +61,11 @@ const LATER = new Set([429, 503]);
 const MOST_TURNS = 6;
 const MOST_SECONDS = 10;
 
-/** The answer; repeats the request while the server is busy. */
+/** The answer; repeats the request while the server is busy.
+ * @param {string} path
+ * @param {RequestInit} options
+ * @param {number} retries
+ */
 async function served(path, options, retries) {
   for (let turn = 1; ; turn += 1) {
     const answer = await sent(path, options, retries);
@@ -56,8 +75,15 @@ async function served(path, options, retries) {
   }
 }
 
+/** @param {number} milliseconds */
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
+/** The answer; repeats the request where there is none.
+ * @param {string} path
+ * @param {RequestInit} options
+ * @param {number} retries
+ * @returns {Promise<Response>}
+ */
 async function sent(path, options, retries) {
   try {
     const answer = await fetch(path, options);
@@ -74,13 +100,19 @@ async function sent(path, options, retries) {
   }
 }
 
-/** Show or hide the message that the server does not answer. */
+/** Show or hide the message that the server does not answer.
+ * @param {boolean} isThere
+ */
 export function reachable(isThere) {
-  document.getElementById("offline").hidden = isThere;
+  byId("offline", HTMLElement).hidden = isThere;
 }
 
-/** All items of a list of the API, page by page, up to a number. */
+/** All items of a list of the API, page by page, up to a number.
+ * @param {string} path
+ * @param {number} most
+ */
 export async function listed(path, most) {
+  /** @type {Record<string, any>[]} */
   const items = [];
   let cursor = null;
   do {

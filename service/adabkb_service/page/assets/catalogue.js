@@ -1,10 +1,15 @@
 // The rows of a catalogue, as a person adds, withdraws and restores them.
 
+import { dataOf, one } from "./elements.js";
+
 const PARTS = ["add", "withdraw", "restore"];
 
-/** Let the form send what changes in the catalogue that it is about. */
+/** Let the form send what changes in the catalogue that it is about.
+ * @param {HTMLFormElement} form
+ */
 export function takeRows(form) {
-  const field = (part) => form.querySelector(`[data-part="${part}"]`);
+  /** @param {string} part */
+  const field = (part) => one(form, `[data-part="${part}"]`, HTMLTextAreaElement);
   form.made = async () => {
     const change = Object.create(null);
     for (const part of PARTS) {
@@ -18,12 +23,17 @@ export function takeRows(form) {
                 .map((line) => line.trim())
                 .filter((line) => line !== "");
     }
-    return { catalogues: { [form.dataset.catalogue]: change } };
+    return { catalogues: { [dataOf(form, "catalogue")]: change } };
   };
-  form.fieldOf = (pointer) => field(pointer.split("/")[3] ?? "add");
+  form.fieldOf = (pointer) => {
+    const part = pointer.split("/")[3] ?? "";
+    return field(PARTS.includes(part) ? part : "add");
+  };
 }
 
-/** What takes a change of catalogues back; nothing does where rows were added. */
+/** What takes a change of catalogues back; nothing does where rows were added.
+ * @param {Record<string, { add?: string, withdraw?: string[], restore?: string[] }>} catalogues
+ */
 export function reversed(catalogues) {
   const changes = Object.entries(catalogues);
   if (changes.some(([, { add }]) => add)) return null;

@@ -2,10 +2,13 @@
 // has nothing to show of, and is saved as
 // SVG, PNG or CSV. In a report, which is printed, all are drawn at once.
 
-import { every } from "./elements.js";
+import { byId, dataOf, every, one } from "./elements.js";
+import { say } from "./toasts.js";
 import { figure } from "./words.js";
 
-/** The colours of the page, as they are now: light or dark. */
+/** The colours of the page, as they are now: light or dark.
+ * @returns {Colours}
+ */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const names = ["paper", "surface", "ink", "muted", "line", "accent", "good", "warn", "bad"];
@@ -37,6 +40,7 @@ const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/g
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element.
+ * @param {Colours} ink
  * @returns {ChartOption}
  */
 export function common(ink) {
@@ -63,6 +67,8 @@ export function common(ink) {
 }
 
 /** An axis of plain numbers.
+ * @param {Colours} ink
+ * @param {ChartOption} [more]
  * @returns {ChartOption}
  */
 export function numbers(ink, more = {}) {
@@ -76,7 +82,12 @@ export function numbers(ink, more = {}) {
   };
 }
 
-/** The scale of colours beside a chart. */
+/** The scale of colours beside a chart.
+ * @param {Colours} ink
+ * @param {number[]} values
+ * @param {{ dimension: number, isReversed: boolean, seriesIndex?: number, name?: string }} how
+ * @returns {ChartOption}
+ */
 export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "" }) {
   const finite = values.filter(Number.isFinite);
   const [min, max] = [Math.min(...finite), Math.max(...finite)];
@@ -115,9 +126,9 @@ export class Chart {
    * @param {{ select?: (point: any) => void }} [more] what a click on a point does
    */
   constructor(name, make, { select } = {}) {
-    this.frame = document.getElementById(name);
-    this.plot = every(this.frame, ".plot", HTMLElement)[0];
-    this.told = this.frame.querySelector(".said");
+    this.frame = byId(name, HTMLElement);
+    this.plot = one(this.frame, ".plot", HTMLElement);
+    this.told = one(this.frame, ".said", HTMLElement);
     this.make = make;
     this.select = select;
     this.isDue = true;
@@ -125,9 +136,9 @@ export class Chart {
     this.drawnAt = 0;
     this.pause = LEAST_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
-      button.addEventListener("click", () => this.save(button.dataset.save));
+      button.addEventListener("click", () => this.save(dataOf(button, "save")));
     }
-    this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
+    one(this.frame, ".controls", HTMLElement).addEventListener("change", () => this.due(true));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
     if (this.isPrinted) this.isVisible = true;
     else
@@ -168,7 +179,7 @@ export class Chart {
     try {
       const made = await this.make();
       this.made = made;
-      if (made.empty) this.tell("empty", made.empty);
+      if (made.empty !== undefined) this.tell("empty", made.empty);
       else this.show(made);
     } catch (error) {
       console.debug(error);
@@ -176,18 +187,22 @@ export class Chart {
       else if (this.frame.dataset.state !== "shown")
         this.tell("failed", `${error.message} The page tries again when the study changes.`);
     }
-    this.timer = null;
+    this.timer = undefined;
     // What takes the server long, because the study is large, is asked for less often.
     this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due();
   }
 
+  /** Say something in place of the chart, or below it.
+   * @param {"shown" | "empty" | "failed"} state
+   * @param {string} text
+   */
   tell(state, text) {
     this.frame.dataset.state = state;
     this.told.textContent = text;
   }
 
-  /** @param {Drawing} made */
+  /** @param {Drawn} made */
   show({ option, said, height }) {
     this.tell("shown", said);
     if (height) this.plot.style.height = `${height}px`;
@@ -200,23 +215,36 @@ export class Chart {
     this.chart.setOption(option, { replaceMerge: replaced.filter((part) => part in option) });
   }
 
+  /** Save it as a file.
+   * @param {string} kind svg, png or csv
+   */
   save(kind) {
-    if (!this.made || this.made.empty) return;
-    const name = `${document.getElementById("study").dataset.study}-${this.frame.id}.${kind}`;
+    const { made } = this;
+    if (!made || made.empty !== undefined) return;
+    const name = `${dataOf(byId("study", HTMLElement), "study")}-${this.frame.id}.${kind}`;
     if (kind === "png")
-      this.drawing("canvas", (drawn) =>
-        drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => download(name, blob)),
+      this.drawing(made, "canvas", (drawn) =>
+        drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => {
+          if (blob) download(name, blob);
+          else say("The browser cannot make a PNG of this chart. Save it as SVG instead.");
+        }),
       );
-    else if (kind === "svg") download(name, new Blob([this.svg()], { type: "image/svg+xml" }));
-    else download(name, new Blob([csv(this.made)], { type: "text/csv" }));
+    else if (kind === "svg") download(name, new Blob([this.svg(made)], { type: "image/svg+xml" }));
+    else download(name, new Blob([csv(made)], { type: "text/csv" }));
   }
 
-  svg() {
-    return this.drawing("svg", (drawn) => drawn.renderToSVGString().replace(NOT_XML, "\uFFFD"));
+  /** @param {Drawn} made */
+  svg(made) {
+    return this.drawing(made, "svg", (drawn) => drawn.renderToSVGString().replace(NOT_XML, "\uFFFD"));
   }
 
-  /** What a function makes of the chart, drawn anew with a background. */
-  drawing(renderer, use) {
+  /** What a function makes of the chart, drawn anew with a background.
+   * @template T
+   * @param {Drawn} made
+   * @param {"canvas" | "svg"} renderer
+   * @param {(drawn: DrawnChart) => T} use
+   */
+  drawing(made, renderer, use) {
     const { width, height } = this.plot.getBoundingClientRect();
     const drawn = echarts.init(document.createElement("div"), null, {
       renderer,
@@ -224,15 +252,16 @@ export class Chart {
       width,
       height,
     });
-    drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
+    drawn.setOption({ ...made.option, backgroundColor: colours().surface });
     const result = use(drawn);
     drawn.dispose();
     return result;
   }
 }
 
-/** @param {Drawing} made */
+/** @param {Drawn} made */
 function csv({ header, rows }) {
+  /** @param {unknown} value */
   const cell = (value) => {
     const text =
       value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -242,6 +271,10 @@ function csv({ header, rows }) {
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
+/** Save a file.
+ * @param {string} name
+ * @param {Blob} blob
+ */
 function download(name, blob) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

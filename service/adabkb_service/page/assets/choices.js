@@ -1,10 +1,11 @@
 // The values of a choice in the form for a new study. Each has a field of its own, so it may contain any character.
 
-import { byId } from "./elements.js";
-import { Mistyped, number } from "./forms.js";
+import { byId, dataOf, every, holder, one } from "./elements.js";
+import { isField, Mistyped, number } from "./forms.js";
 import { numeral } from "./words.js";
 
 const PLAIN_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
+/** @type {[string, boolean][]} */
 const TRUTHS = [
   ["no", false],
   ["yes", true],
@@ -12,50 +13,109 @@ const TRUTHS = [
 
 let made = 0;
 
-export const part = (row, name) => row.querySelector(`[data-part="${name}"]`);
+/** @param {string | undefined} name */
+const named = (name) => `[data-part="${CSS.escape(String(name))}"]`;
 
-/** The text of a field. */
-export function text(row, name) {
-  const found = meant(part(row, name), String);
-  return typeof found === "string" ? found : part(row, name).value.trim();
+/** A part of a row, if it has one of this name.
+ * @param {Element} row
+ * @param {string | undefined} name
+ * @returns {HTMLElement | null}
+ */
+export const part = (row, name) => row.querySelector(named(name));
+
+/** A part of a row, which it must have.
+ * @param {Element} row
+ * @param {string} name
+ */
+export const area = (row, name) => one(row, named(name), HTMLElement);
+
+/** A check box of a row.
+ * @param {Element} row
+ * @param {string} name
+ */
+export const box = (row, name) => one(row, named(name), HTMLInputElement);
+
+/** A field of a row.
+ * @param {Element} row
+ * @param {string} name
+ */
+export function field(row, name) {
+  const found = area(row, name);
+  if (isField(found)) return found;
+  throw new TypeError(`The part ${name} of a row is no field.`);
 }
 
-/** A copy of a template of the page. */
-export const copied = (template) =>
-  /** @type {HTMLElement} */ (byId(template, HTMLTemplateElement).content.firstElementChild.cloneNode(true));
+/** The text of a field.
+ * @param {Element} row
+ * @param {string} name
+ */
+export function text(row, name) {
+  const found = meant(field(row, name), String);
+  return typeof found === "string" ? found : field(row, name).value.trim();
+}
 
-/** A number if it is written as one, else the text. So 1,4 and 007 are texts. */
+/** A copy of a template of the page.
+ * @param {string} template
+ */
+export const copied = (template) =>
+  document.importNode(one(byId(template, HTMLTemplateElement).content, "*", HTMLElement), true);
+
+/** A number if it is written as one, else the text. So 1,4 and 007 are texts.
+ * @param {string} typed
+ */
 const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
 
-/** Show a value of the API. It keeps its type, such as that of the text “12.5”, as long as nobody changes the field. */
+/** Show a value of the API. It keeps its type, such as that of the text “12.5”, as long as nobody changes the field.
+ * @param {Field} field
+ * @param {unknown} value
+ */
 export function showValue(field, value) {
   field.value = typeof value === "string" && value.trim() !== "" ? value : JSON.stringify(value);
   field.dataset.exact = JSON.stringify([field.value, value]);
 }
 
-/** The value that a field shows, or that somebody typed in. */
+/** The value that a field shows, or that somebody typed in.
+ * @param {Field} field
+ * @param {(typed: string) => unknown} read
+ * @returns {any}
+ */
 export function meant(field, read = plain) {
   const [shown, value] = JSON.parse(field.dataset.exact ?? "[]");
   return shown === field.value ? value : read(field.value.trim());
 }
 
-/** The same of an ordered value: these are mostly numbers, so they may have a decimal comma. */
+/** The same of an ordered value: these are mostly numbers, so they may have a decimal comma.
+ * @param {string} typed
+ */
 const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : typed);
 
-const fields = (row) => [...row.querySelectorAll('[data-part="choice"]')];
+/** The fields of the values of a row.
+ * @param {Element} row
+ */
+export const fields = (row) => every(row, named("choice"), HTMLInputElement);
+/** @param {Element} row */
 const filled = (row) => fields(row).filter((field) => field.value.trim() !== "");
 
-/** The values that the parameter of a row may have, each with the text and the key of its field. */
+/** The values that the parameter of a row may have, each with the text and the key of its field.
+ * @param {Element} row
+ * @returns {{ typed: string, value: any, key: string }[]}
+ */
 export function choices(row) {
   const kind = text(row, "kind");
   if (kind === "bool") return TRUTHS.map(([typed, value]) => ({ typed, value, key: typed }));
-  if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(part(row, "value")), key: "fixed" }];
+  if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(field(row, "value")), key: "fixed" }];
   if (kind === "catalogue") return [];
   const read = kind === "ordinal" ? ordered : plain;
-  return filled(row).map((field) => ({ typed: field.value.trim(), value: meant(field, read), key: field.dataset.key }));
+  return filled(row).map((each) => ({
+    typed: each.value.trim(),
+    value: meant(each, read),
+    key: dataOf(each, "key"),
+  }));
 }
 
-/** The values of a row for the API, each of them once. */
+/** The values of a row for the API, each of them once.
+ * @param {Element} row
+ */
 export function distinct(row) {
   const found = choices(row);
   found.forEach(({ value, typed }, i) => {
@@ -69,69 +129,91 @@ export function distinct(row) {
   return found.map((each) => each.value);
 }
 
-/** The field of the value at a place. */
-export const fieldOfChoice = (row, place) => filled(row)[place] ?? fields(row)[0];
+/** The field of the value at a place; the first field if there is none.
+ * @param {Element} row
+ * @param {string | number} [place]
+ * @returns {HTMLElement | undefined}
+ */
+export const fieldOfChoice = (row, place) => filled(row)[Number(place)] ?? fields(row)[0];
 
-/** Add fields for values at the end. */
+/** Add fields for values at the end.
+ * @param {Element} row
+ */
 export function addChoices(row, count = 1) {
   for (let i = 0; i < count; i += 1) {
     const choice = copied("choice");
     made += 1;
-    part(choice, "choice").dataset.key = `choice-${made}`;
-    part(row, "choices").append(choice);
+    area(choice, "choice").dataset.key = `choice-${made}`;
+    area(row, "choices").append(choice);
   }
   numbered(row);
 }
 
+/** Call values and their buttons by their places.
+ * @param {Element} row
+ */
 function numbered(row) {
-  fields(row).forEach((field, i) => {
-    field.labels[0].firstChild.textContent = `Value ${i + 1} `;
-    field
-      .closest(".choice")
-      .querySelector("[data-drop]")
-      .setAttribute("aria-label", `Remove value ${i + 1}`);
+  fields(row).forEach((each, i) => {
+    const words = holder(each, "label", HTMLLabelElement).firstChild;
+    if (words instanceof Text) words.data = `Value ${i + 1} `;
+    const choice = holder(each, ".choice", HTMLElement);
+    one(choice, "[data-drop]", HTMLButtonElement).setAttribute("aria-label", `Remove value ${i + 1}`);
   });
 }
 
-/** Take a value out. */
+/** Take a value out.
+ * @param {Element} row
+ * @param {Element} choice
+ */
 export function dropChoice(row, choice) {
   choice.remove();
   numbered(row);
 }
 
-/** Put lines that somebody pastes into a field into fields of their own. */
-export function spread(row, event) {
-  const lines = event.clipboardData
-    .getData("text")
+/** Put lines that somebody pastes into a field into fields of their own.
+ * @param {Element} row
+ * @param {HTMLInputElement} pasted the field
+ * @param {ClipboardEvent} event
+ */
+export function spread(row, pasted, event) {
+  const lines = (event.clipboardData?.getData("text") ?? "")
     .split(/[\r\n\t]+/)
     .map((line) => line.trim())
     .filter((line) => line !== "");
   if (lines.length < 2) return;
   event.preventDefault();
-  const at = fields(row).indexOf(event.target);
+  const at = fields(row).indexOf(pasted);
   addChoices(row, Math.max(0, at + lines.length - fields(row).length));
   for (const [i, line] of lines.entries()) fields(row)[at + i].value = line;
-  event.target.dispatchEvent(new Event("input", { bubbles: true }));
+  pasted.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Go to the next field, which is added after the last one. */
-export function next(row, field) {
-  if (fields(row).at(-1) === field) addChoices(row);
-  fields(row)[fields(row).indexOf(field) + 1].focus();
+/** Go to the next field, which is added after the last one.
+ * @param {Element} row
+ * @param {HTMLInputElement} present
+ */
+export function next(row, present) {
+  if (fields(row).at(-1) === present) addChoices(row);
+  fields(row)[fields(row).indexOf(present) + 1].focus();
 }
 
-/** Whether an element is to show something else than it does; what it shows is kept, with the focus. */
+/** Whether an element is to show something else than it does; what it shows is kept, with the focus.
+ * @param {HTMLElement} holder
+ * @param {unknown} content
+ */
 export function differs(holder, content) {
   const before = holder.dataset.shows;
   holder.dataset.shows = JSON.stringify(content);
   return holder.dataset.shows !== before;
 }
 
-/** Have a field for the weight of each value. */
+/** Have a field for the weight of each value.
+ * @param {Element} row
+ */
 export function fitWeights(row) {
-  const holder = part(row, "weights");
-  if (!differs(holder, choices(row))) return;
-  const known = new Map([...holder.querySelectorAll("input")].map((field) => [field.dataset.key, field.value]));
+  const weights = area(row, "weights");
+  if (!differs(weights, choices(row))) return;
+  const known = new Map([...weights.querySelectorAll("input")].map((each) => [each.dataset.key, each.value]));
   const made = choices(row).map(({ typed, key }) => {
     const label = document.createElement("label");
     const field = document.createElement("input");
@@ -140,33 +222,51 @@ export function fitWeights(row) {
     label.append(`${typed} `, field);
     return label;
   });
-  holder.replaceChildren(...made);
+  weights.replaceChildren(...made);
 }
 
-/** What a value is called where only texts can be: itself, or its JSON with spaces as the server writes it. */
-function named(value) {
+/** What a value is called where only texts can be: itself, or its JSON with spaces as the server writes it.
+ * @param {unknown} value
+ */
+function inText(value) {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? `[${value.map((each) => JSON.stringify(each)).join(", ")}]` : JSON.stringify(value);
 }
 
-/** Fill in weights, by the texts of the values. */
+/** Fill in weights, by the texts of the values.
+ * @param {Element} row
+ * @param {Record<string, number>} [given]
+ */
 export function showWeights(row, given) {
   fitWeights(row);
-  for (const [name, weight] of Object.entries(given ?? {})) fieldOfWeight(row, name).value = weight;
+  for (const [name, weight] of Object.entries(given ?? {})) {
+    const weighed = fieldOfWeight(row, name);
+    if (!weighed) throw new Error(`The form has no field for the weight of ${name}.`);
+    weighed.value = String(weight);
+  }
 }
 
-/** The weights that are given, by the texts of the values; undefined without any. */
+/** The weights that are given, by the texts of the values; undefined without any.
+ * @param {Element} row
+ */
 export function weights(row) {
   const known = new Map(
-    [...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]),
+    [...area(row, "weights").querySelectorAll("input")].map((each) => [each.dataset.key, number(each)]),
   );
-  const found = choices(row).filter(({ key }) => known.get(key) !== undefined);
-  return found.length ? Object.fromEntries(found.map(({ value, key }) => [named(value), known.get(key)])) : undefined;
+  const found = choices(row).flatMap(({ value, key }) => {
+    const weight = known.get(key);
+    return weight === undefined ? [] : [{ name: inText(value), weight }];
+  });
+  return found.length ? Object.fromEntries(found.map(({ name, weight }) => [name, weight])) : undefined;
 }
 
-/** The field of the weight of a value, by its text. */
+/** The field of the weight of a value, by its text; the first field if there is no such value.
+ * @param {Element} row
+ * @param {string} name
+ * @returns {HTMLInputElement | undefined}
+ */
 export function fieldOfWeight(row, name) {
-  const inputs = [...part(row, "weights").querySelectorAll("input")];
-  const found = choices(row).find(({ value }) => named(value) === name);
-  return inputs.find((field) => field.dataset.key === found?.key) ?? inputs[0];
+  const inputs = [...area(row, "weights").querySelectorAll("input")];
+  const found = choices(row).find(({ value }) => inText(value) === name);
+  return inputs.find((each) => each.dataset.key === found?.key) ?? inputs[0];
 }

@@ -40,14 +40,18 @@ const NOTHING = new Set([
   "?",
 ]);
 
-/** A name without case, spaces, units and signs. */
+/** A name without case, spaces, units and signs.
+ * @param {string} name
+ */
 const plain = (name) =>
-  String(name)
+  name
     .toLowerCase()
     .replace(/[[(][^\])]*[\])]\s*$/, "")
     .replace(/[\s_.:]+/g, "");
 
-/** Whether a cell says that there is no result. */
+/** Whether a cell says that there is no result.
+ * @param {string} cell
+ */
 export const isNothing = (cell) =>
   NOTHING.has(
     cell
@@ -57,12 +61,14 @@ export const isNothing = (cell) =>
   );
 
 /** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
- * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any> }} study
+ * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities">} study
+ * @returns {Role[]}
  */
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {} }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
-  const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
-  const of = (name) => ({ ...quantities[name], name });
+  const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
+  /** @type {(name: string) => (cell: string) => number} */
+  const numberOf = (name) => (cell) => number(cell, quantities[name]?.unit);
   const told = objectives.length
     ? []
     : [
@@ -70,7 +76,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
           key: "value",
           label: quantities.value ? title("value") : "Result",
           field: "value",
-          read: (cell) => number(cell, quantities.value?.unit),
+          read: numberOf("value"),
           names: ["value", quantities.value?.label],
           isResult: true,
         },
@@ -78,7 +84,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
           key: "std_error",
           label: "Standard error",
           field: "std_error",
-          read: (cell) => number(cell, quantities.value?.unit),
+          read: numberOf("value"),
           names: ["std_error"],
         },
       ];
@@ -88,7 +94,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       label: titled(each.name, each.label, each.unit),
       group: "parameters",
       field: each.name,
-      read: (cell) => meant(each, cell),
+      read: (/** @type {string} */ cell) => meant(each, cell),
       names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label],
       isNeeded: each.kind !== "fixed" && !each.when,
     })),
@@ -98,7 +104,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       label: title(name),
       group: "metrics",
       field: name,
-      read: (cell) => number(cell, of(name).unit),
+      read: numberOf(name),
       names: [name, `metrics.${name}`, quantities[name]?.label],
       isResult: true,
     })),
@@ -107,7 +113,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       label: `Standard error of ${name}`,
       group: "std_errors",
       field: name,
-      read: (cell) => number(cell, of(name).unit),
+      read: numberOf(name),
       names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
     })),
     { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
@@ -115,10 +121,13 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
   ];
 }
 
-/** For each column the key of what it is; "" where it is nothing of the study. */
+/** For each column the key of what it is; "" where it is nothing of the study.
+ * @param {string[]} header
+ * @param {Role[]} known
+ */
 export function guess(header, known) {
   const taken = new Set();
-  const take = (role) => {
+  const take = (/** @type {Role | undefined} */ role) => {
     if (!role || taken.has(role.key)) return "";
     taken.add(role.key);
     return role.key;
@@ -149,7 +158,10 @@ export function guess(header, known) {
   return found;
 }
 
-/** A number as people write it: with a decimal comma, spaces between thousands, or the unit behind it. */
+/** A number as people write it: with a decimal comma, spaces between thousands, or the unit behind it.
+ * @param {string} cell
+ * @param {string} [unit]
+ */
 export function number(cell, unit) {
   let text = cell.trim();
   for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
@@ -162,17 +174,24 @@ export function number(cell, unit) {
   return value;
 }
 
-/** A result, perhaps with its standard error: “82.4 ± 1.5”. */
+/** A result, perhaps with its standard error: “82.4 ± 1.5”.
+ * @param {string} cell
+ * @param {(cell: string) => unknown} read
+ */
 export function withError(cell, read) {
   const parts = cell.split(/±|\+\/-|\+-/);
   return parts.length === 2 ? parts.map((part) => read(part)) : [read(cell)];
 }
 
-/** A value of a parameter: the choice that is written so, the name of a row, or a number. */
+/** A value of a parameter: the choice that is written so, the name of a row, or a number.
+ * @param {Parameter} parameter
+ * @param {string} cell
+ */
 function meant(parameter, cell) {
   if (parameter.kind === "catalogue") return cell.trim();
-  const choices =
-    { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
+  /** @type {Record<string, unknown[]>} */
+  const given = { bool: [false, true], fixed: [parameter.value] };
+  const choices = given[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell, parameter.unit);
   const found = choices.findIndex(
     (choice) =>

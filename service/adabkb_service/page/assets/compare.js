@@ -3,12 +3,22 @@
 
 import { call, root } from "./calls.js";
 import { Chart, colours, common, numbers } from "./charts.js";
-import { byId, every, made } from "./elements.js";
+import { byId, every, made, one } from "./elements.js";
 import { counted, figure, inUnit } from "./words.js";
 
 /** Colours that stay apart for everybody (Okabe and Ito), and dashes where they come again. */
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const DASHES = ["solid", "dashed"];
+
+/**
+ * @typedef {object} Compared
+ * @property {string} id
+ * @property {ShownStudy} study
+ * @property {number} count of its results
+ * @property {[number, number][]} records
+ * @property {undefined} [error]
+ */
+/** @typedef {{ id: string, error: string }} Unread */
 
 const query = new URLSearchParams(location.search);
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
@@ -25,7 +35,10 @@ function keep() {
   history.replaceState(null, "", `${location.pathname}?${kept}`);
 }
 
-/** A study with its progress; what went wrong if it cannot be read. */
+/** A study with its progress; what went wrong if it cannot be read.
+ * @param {string} id
+ * @returns {Promise<Compared | Unread>}
+ */
 async function read(id) {
   const segment = encodeURIComponent(id);
   try {
@@ -39,38 +52,41 @@ async function read(id) {
   }
 }
 
+/** What is to become of the results, in words.
+ * @param {ShownStudy} study
+ */
 const goal = (study) =>
   study.objectives?.length
     ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ")
     : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
+/** @param {ShownStudy} study */
 const unitOf = (study) => study.quantities?.value?.unit;
 
+/** List the studies with what they have come to.
+ * @param {(Compared | Unread)[]} all
+ */
 function list(all) {
-  const rows = all.map(({ id, study, count, error }) => {
-    const cells = error
-      ? [made("td", { colSpan: 5 }, error)]
-      : [
-          made("td", {}, study.state),
-          made("td", {}, goal(study)),
-          made("td", { className: "num" }, figure(count, 9)),
-          made(
-            "td",
-            { className: "num strong" },
-            study.best ? inUnit(figure(study.best.value, 6), unitOf(study)) : "–",
-          ),
-          made("td", { className: "num" }, study.gap === null ? "–" : inUnit(figure(study.gap, 3), unitOf(study))),
-        ];
-    const head = made(
-      "th",
-      { scope: "row" },
-      error ? id : made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id),
+  const rows = all.map((each) => {
+    if (each.error !== undefined)
+      return made("tr", {}, made("th", { scope: "row" }, each.id), made("td", { colSpan: 5 }, each.error));
+    const { id, study, count } = each;
+    const { best, gap } = study;
+    return made(
+      "tr",
+      {},
+      made("th", { scope: "row" }, made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id)),
+      made("td", {}, study.state),
+      made("td", {}, goal(study)),
+      made("td", { className: "num" }, figure(count, 9)),
+      made("td", { className: "num strong" }, best ? inUnit(figure(best.value, 6), unitOf(study)) : "–"),
+      made("td", { className: "num" }, gap == null ? "–" : inUnit(figure(gap, 3), unitOf(study))),
     );
-    return made("tr", {}, head, ...cells);
   });
-  document.querySelector("#compared tbody").replaceChildren(...rows);
+  one(document, "#compared tbody", HTMLElement).replaceChildren(...rows);
 }
 
-let reading = null; // what was read: controls draw it anew
+/** @type {Promise<(Compared | Unread)[]> | undefined} */
+let reading; // what was read: controls draw it anew
 
 const chart = new Chart("progress", async () => {
   keep();
@@ -78,7 +94,7 @@ const chart = new Chart("progress", async () => {
   reading ??= Promise.all(chosen.map(read));
   const all = await reading;
   list(all);
-  const drawn = all.filter((each) => each.records?.length);
+  const drawn = all.filter((each) => each.error === undefined).filter((each) => each.records.length);
   if (!drawn.length)
     return {
       empty: all.every((each) => each.error)
@@ -89,7 +105,7 @@ const chart = new Chart("progress", async () => {
   const isShare = across.value === "share";
   const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
   isLog.disabled = !canBeLog;
-  const place = (each, seq) => (isShare ? seq / each.count : seq);
+  const place = (/** @type {Compared} */ each, /** @type {number} */ seq) => (isShare ? seq / each.count : seq);
   /** @type {ChartOption} */
   const option = {
     ...common(ink),
@@ -114,11 +130,9 @@ const chart = new Chart("progress", async () => {
         symbolSize: 5,
         color,
         lineStyle: { width: 2.25, color, type },
-        data: [...each.records, [each.count, each.records.at(-1)[1]]].map(([seq, value]) => [
-          place(each, seq),
-          value,
-          seq,
-        ]),
+        data: [...each.records, ...each.records.slice(-1).map(([, value]) => [each.count, value])].map(
+          ([seq, value]) => [place(each, seq), value, seq],
+        ),
       };
     }),
   };
@@ -126,18 +140,23 @@ const chart = new Chart("progress", async () => {
   option.tooltip = {
     ...option.tooltip,
     trigger: "item",
-    formatter: ({ seriesName, data: [, value, seq] }) => `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
+    formatter: (/** @type {{ seriesName: string, data: number[] }} */ { seriesName, data: [, value, seq] }) =>
+      `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
   };
   const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
   return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
 });
 
+/** The chart in words.
+ * @param {(Compared | Unread)[]} all
+ * @param {Compared[]} drawn
+ */
 function said(all, drawn) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
   if (new Set(drawn.map(({ study }) => unitOf(study) ?? "")).size > 1)
     parts.push("their results have different units, so the heights of the lines cannot be compared");
-  const others = all.filter((each) => !drawn.includes(each)).map((each) => each.id);
+  const others = all.filter((each) => !drawn.some(({ id }) => id === each.id)).map((each) => each.id);
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;
 }

@@ -1,53 +1,78 @@
 // When a parameter exists, in the form for a new study: other parameters and their values, picked and not typed.
 
-import { choices, copied, differs, part, text } from "./choices.js";
-import { every } from "./elements.js";
+import { area, choices, copied, differs, text } from "./choices.js";
+import { dataOf, every, made, one } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
-const conditionsIn = (row) => [...part(row, "conditions").children];
+/** @param {Element} row */
+const conditionsIn = (row) => every(area(row, "conditions"), ":scope > *", HTMLElement);
+/** @param {Element} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
-const parentOf = (condition, rows) => rows.find((row) => row.dataset.key === part(condition, "parent").value);
+/** @param {Element} condition */
+const parentField = (condition) => one(condition, '[data-part="parent"]', HTMLSelectElement);
+/** The field for numbers, which a condition on a parameter without a list of values has.
+ * @param {Element} condition
+ */
+const numbersOf = (condition) => one(area(condition, "allowed"), "input", HTMLInputElement);
+/** @param {Element} within */
+const checkedIn = (within) => new Set(every(within, "input:checked", HTMLInputElement).map((each) => each.value));
+/** @type {(condition: Element, rows: HTMLElement[]) => HTMLElement | undefined} */
+const parentOf = (condition, rows) => rows.find((row) => row.dataset.key === parentField(condition).value);
 
+/** Add a condition to a row.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} rows all of them
+ */
 export function addCondition(row, rows) {
   const condition = copied("condition");
-  part(row, "conditions").append(condition);
+  area(row, "conditions").append(condition);
   fitConditions(row, rows);
-  part(condition, "parent").focus();
+  parentField(condition).focus();
 }
 
-/** Fill in conditions, by the names of parameters. */
+/** Fill in conditions, by the names of parameters.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} rows all of them
+ * @param {Record<string, unknown[]>} [when]
+ */
 export function showConditions(row, rows, when) {
   for (const [name, values] of Object.entries(when ?? {})) {
     const condition = copied("condition");
-    part(row, "conditions").append(condition);
+    area(row, "conditions").append(condition);
     fitConditions(row, rows);
     const parent = rows.find((each) => text(each, "name") === name);
-    part(condition, "parent").value = parent?.dataset.key ?? "";
+    parentField(condition).value = parent?.dataset.key ?? "";
     fitConditions(row, rows);
     const wanted = new Set(values.map((value) => JSON.stringify(value)));
     for (const { value, key } of parent ? choices(parent) : []) {
       const [box] = every(condition, `input[value="${key}"]`, HTMLInputElement);
       if (box) box.checked = wanted.has(JSON.stringify(value));
     }
-    const field = parent && isNumeric(parent) && part(condition, "allowed").querySelector("input");
-    if (field) field.value = values.join("; ");
+    if (parent && isNumeric(parent)) numbersOf(condition).value = values.join("; ");
   }
 }
 
-/** Offer the parameters and the values that there are now. What is chosen stays chosen. */
+/** Offer the parameters and the values that there are now. What is chosen stays chosen.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} rows all of them
+ */
 export function fitConditions(row, rows) {
   for (const condition of conditionsIn(row)) {
-    const parent = part(condition, "parent");
+    const parent = parentField(condition);
     const others = rows.filter((other) => other !== row && text(other, "name") !== "");
     fitParents(
       parent,
-      others.map((other) => [text(other, "name"), other.dataset.key]),
+      others.map((other) => [text(other, "name"), dataOf(other, "key")]),
     );
-    fitAllowed(part(condition, "allowed"), parentOf(condition, rows));
+    fitAllowed(area(condition, "allowed"), parentOf(condition, rows));
   }
 }
 
+/** Offer parameters: their names and keys.
+ * @param {HTMLSelectElement} parent
+ * @param {[name: string, key: string][]} offered
+ */
 function fitParents(parent, offered) {
   if (!differs(parent, offered)) return;
   const chosen = parent.value;
@@ -56,12 +81,15 @@ function fitParents(parent, offered) {
   parent.value = offered.some(([, key]) => key === chosen) ? chosen : "";
 }
 
-/** A box for each value of a parameter; a field for numbers if it has no list of values. */
+/** A box for each value of a parameter; a field for numbers if it has no list of values.
+ * @param {HTMLElement} holder
+ * @param {HTMLElement} [parent]
+ */
 function fitAllowed(holder, parent) {
   const hasNumbers = parent !== undefined && isNumeric(parent);
   const offered = parent === undefined || hasNumbers ? [] : choices(parent);
   if (!differs(holder, [parent?.dataset.key, hasNumbers, offered])) return;
-  const checked = new Set([...holder.querySelectorAll("input:checked")].map((box) => box.value));
+  const checked = checkedIn(holder);
   const boxes = offered.map(({ typed, key }) =>
     labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }),
   );
@@ -70,41 +98,53 @@ function fitAllowed(holder, parent) {
   );
 }
 
+/** A field with its label.
+ * @param {string} name
+ * @param {Partial<HTMLInputElement>} properties
+ */
 function labelled(name, properties) {
   const label = document.createElement("label");
   label.className = "check";
-  const field = Object.assign(document.createElement("input"), properties);
+  const field = made("input", properties);
   label.append(...(field.type === "checkbox" ? [field, ` ${name}`] : [`${name} `, field]));
   return label;
 }
 
-/** The conditions of a row for the API; undefined without any. */
+/** The conditions of a row for the API; undefined without any.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} rows all of them
+ */
 export function conditions(row, rows) {
   const found = new Map();
   for (const condition of conditionsIn(row)) {
-    const select = part(condition, "parent");
+    const select = parentField(condition);
     const parent = parentOf(condition, rows);
-    const faulty = (words) => new Mistyped(select, `Active only if: ${words}`);
+    const faulty = (/** @type {string} */ words) => new Mistyped(select, `Active only if: ${words}`);
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
     if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
-    const values = isNumeric(parent)
-      ? numbers(part(condition, "allowed").querySelector("input"), text(parent, "kind"))
-      : boxed(condition, parent);
+    const values = isNumeric(parent) ? numbers(numbersOf(condition), text(parent, "kind")) : boxed(condition, parent);
     if (!values.length) throw faulty(`choose a value of ${name}, or remove the condition.`);
     found.set(name, values);
   }
   return found.size ? Object.fromEntries(found) : undefined;
 }
 
+/** The values of a parameter whose boxes are checked.
+ * @param {HTMLElement} condition
+ * @param {HTMLElement} parent
+ */
 function boxed(condition, parent) {
-  const checked = new Set([...condition.querySelectorAll("input:checked")].map((box) => box.value));
+  const checked = checkedIn(condition);
   return choices(parent)
     .filter(({ key }) => checked.has(key))
     .map((each) => each.value);
 }
 
-/** Numbers with spaces or semicolons between them; commas as well if they are whole. */
+/** Numbers with spaces or semicolons between them; commas as well if they are whole.
+ * @param {HTMLInputElement} field
+ * @param {string} kind
+ */
 function numbers(field, kind) {
   const typed = field.value.split(kind === "int" ? /[\s;,]+/ : /[\s;]+/).filter((each) => each !== "");
   return typed.map((each) => {
@@ -113,8 +153,11 @@ function numbers(field, kind) {
   });
 }
 
-/** The field of a condition on a parameter. */
+/** The field of a condition on a parameter.
+ * @param {HTMLElement} row
+ * @param {string | undefined} name
+ */
 export function fieldOfCondition(row, name) {
-  const selects = conditionsIn(row).map((condition) => part(condition, "parent"));
+  const selects = conditionsIn(row).map(parentField);
   return selects.find((select) => select.selectedOptions[0]?.text === name) ?? selects[0];
 }

@@ -7,24 +7,31 @@ import { cut, titled } from "./words.js";
 
 const MOST_CELLS = 5000;
 
-/** Parameters of a study as a query. */
+/** Parameters of a study as a query.
+ * @param {string[]} names
+ */
 const along = (names) => names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
 
-/** The names of the metrics that are beyond their bounds; none if all are kept. */
+/** The names of the metrics that are beyond their bounds; none if all are kept.
+ * @param {ShownStudy} study
+ * @param {Record<string, number>} [metrics]
+ */
 function beyond({ outcome_constraints: bounds = [] }, metrics) {
-  const found = bounds.filter(
-    ({ metric, lower, upper }) =>
-      (lower !== null && metrics?.[metric] < lower) || (upper !== null && metrics?.[metric] > upper),
-  );
+  const found = bounds.filter(({ metric, lower, upper }) => {
+    const value = metrics?.[metric];
+    return value !== undefined && ((lower !== null && value < lower) || (upper !== null && value > upper));
+  });
   return found.length ? found.map((each) => each.metric) : null;
 }
 
 /** A study's answers. */
 export class StudyData {
+  /** @param {string} id */
   constructor(id) {
     this.id = id;
     this.api = `${root}/v1/studies/${encodeURIComponent(id)}`;
     this.page = `${root}/studies/${encodeURIComponent(id)}`;
+    /** @type {Map<string, Promise<any>>} */
     this.kept = new Map();
   }
 
@@ -33,26 +40,37 @@ export class StudyData {
     this.kept.clear();
   }
 
-  /** One answer is read anew the next time. */
+  /** One answer is read anew the next time.
+   * @param {string} name
+   */
   forget(name) {
     this.kept.delete(name);
   }
 
+  /** An answer, which is kept under a name.
+   * @template T
+   * @param {string} name
+   * @param {() => Promise<T>} read
+   * @returns {Promise<T>}
+   */
   once(name, read) {
-    if (!this.kept.has(name)) {
-      const reading = read();
-      reading.catch(() => this.kept.delete(name));
-      this.kept.set(name, reading);
-    }
-    return this.kept.get(name);
+    const known = this.kept.get(name);
+    if (known) return known;
+    const reading = read();
+    reading.catch(() => this.kept.delete(name));
+    this.kept.set(name, reading);
+    return reading;
   }
 
   /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large
-   * nor small, but between bounds. */
+   * nor small, but between bounds.
+   * @returns {Promise<ShownStudy>}
+   */
   async study() {
     const found = await this.once("study", () => call("GET", this.api));
     const name = this.shown();
     const quantity = found.quantities?.[name ?? "value"] ?? {};
+    /** @type {ShownStudy} */
     const study = {
       ...found,
       quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) },
@@ -67,7 +85,9 @@ export class StudyData {
     return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
-  /** The same where a query has it, from this separator on. */
+  /** The same where a query has it, from this separator on.
+   * @param {"?" | "&"} separator
+   */
   ofMetric(separator) {
     const name = this.shown();
     return name === undefined ? "" : `${separator}metric=${encodeURIComponent(name)}`;
@@ -84,12 +104,15 @@ export class StudyData {
     return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
   }
 
-  /** The results that have the number that the charts show, which may come later than others. */
+  /** The results that have the number that the charts show, which may come later than others.
+   * @returns {Promise<ResultHistory>}
+   */
   async history() {
     const [study, stored] = await Promise.all([
       this.study(),
       this.once("history", () => call("GET", `${this.page}/history.json`)),
     ]);
+    /** @type {ResultHistory} */
     const history = { ...stored, isThinned: stored.results.length < stored.count };
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
@@ -100,14 +123,13 @@ export class StudyData {
           .filter((each) => !each.missing?.includes("value"))
           .map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })),
       };
-    const results = history.results
-      .filter((each) => each.metrics?.[name] !== undefined)
-      .map((each) => ({
-        ...each,
-        value: each.metrics[name],
-        std_error: each.std_errors?.[name] ?? null,
-        expected: cut(each.expected?.metrics?.[name], study.quantity),
-      }));
+    const results = history.results.flatMap((each) => {
+      const value = each.metrics?.[name];
+      if (value === undefined) return [];
+      const expected = cut(each.expected?.metrics?.[name], study.quantity);
+      return [{ ...each, value, std_error: each.std_errors?.[name] ?? null, expected }];
+    });
+    /** @type {[number, number][]} */
     const records = [];
     if (!study.direction) return { ...history, results, records };
     for (const { seq, value, excluded } of results) {
@@ -118,24 +140,32 @@ export class StudyData {
     return { ...history, results, records };
   }
 
+  /** @returns {Promise<Front>} */
   front() {
     return this.once("front", () => call("GET", `${this.api}/front`));
   }
 
-  /** Where the results of a large study lie. */
+  /** Where the results of a large study lie; null without any.
+   * @returns {Promise<Density | null>}
+   */
   density() {
     return this.once(`density ${this.shown()}`, () => call("GET", `${this.page}/density.json${this.ofMetric("?")}`));
   }
 
+  /** @returns {Promise<TimelineTrial[]>} */
   timeline() {
     return this.once("timeline", () => call("GET", `${this.page}/timeline.json`));
   }
 
+  /** @returns {Promise<Curve[]>} */
   curves() {
     return this.once("curves", () => call("GET", `${this.page}/curves.json`));
   }
 
-  /** The best points; of a context, if one is given. */
+  /** The best points; of a context, if one is given.
+   * @param {Record<string, unknown>} [context]
+   * @returns {Promise<Recommendation>}
+   */
   async recommendation(context) {
     const query = context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "";
     const [{ quantities = {} }, found] = await Promise.all([
@@ -150,40 +180,53 @@ export class StudyData {
     return { ...found, model };
   }
 
+  /** @returns {Promise<Importance>} */
   importance() {
     return this.once(`importance ${this.shown()}`, () => call("GET", `${this.api}/importance${this.ofMetric("?")}`));
   }
 
+  /** @returns {Promise<Validation>} */
   async validation() {
     const found = await this.once(`validation ${this.shown()}`, () =>
       call("GET", `${this.api}/validation${this.ofMetric("?")}`),
     );
     const { quantity } = await this.study();
-    return { ...found, items: found.items?.map((each) => cut(each, quantity)) };
+    return { ...found, items: found.items.map((/** @type {any} */ each) => cut(each, quantity)) };
   }
 
+  /** @returns {Promise<Assessment>} */
   assessment() {
     return this.once("assessment", () => call("GET", `${this.api}/assessment`));
   }
 
+  /** The cells of the partition, and whether these are all.
+   * @returns {Promise<{ items: PartitionCell[], isAll: boolean }>}
+   */
   async cells() {
     const found = await this.once(`cells ${this.shown()}`, () =>
       listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS),
     );
     const { quantity } = await this.study();
-    return { ...found, items: found.items.map((cell) => cut(cell, quantity)) };
+    return { ...found, items: found.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };
   }
 
+  /** The model's predictions along one or two parameters.
+   * @param {string[]} names
+   * @returns {Promise<Slice>}
+   */
   async slice(names) {
     const query = along(names);
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const [name, { quantity }] = [this.shown(), await this.study()];
-    const told = (each) =>
+    const told = (/** @type {any} */ each) =>
       name === undefined ? each : { ...each.metrics[name], feasible_probability: each.feasible_probability };
-    return { ...slice, predictions: slice.predictions.map((each) => cut(told(each), quantity)) };
+    return { ...slice, predictions: slice.predictions.map((/** @type {any} */ each) => cut(told(each), quantity)) };
   }
 
-  /** Which points of the slice along two parameters the constraints and mixtures forbid; null if there are none. */
+  /** Which points of the slice along two parameters the constraints and mixtures forbid; null if there are none.
+   * @param {string[]} names
+   * @returns {Promise<boolean[] | null>}
+   */
   async forbidden(names) {
     const { constraints, mixtures } = await this.study();
     if (!constraints.length && !mixtures?.length) return null;
@@ -191,6 +234,7 @@ export class StudyData {
     return this.once(`forbidden ${query}`, () => call("GET", `${this.page}/forbidden.json?${query}`));
   }
 
+  /** @param {number} number */
   trialPage(number) {
     return `${this.page}/trials/${number}`;
   }

@@ -7,12 +7,14 @@ import { Mistyped } from "./forms.js";
 const form = byId("new", HTMLFormElement);
 const panel = byId("as-json", HTMLDetailsElement);
 const field = byId("new-json", HTMLTextAreaElement);
-const said = document.getElementById("json-said");
+const said = byId("json-said", HTMLElement);
 
+/** @type {Record<string, any> | null} */
 let unread = null; // a definition that the form cannot show
 let isWrong = false; // the text is no JSON
 let isNew = false; // somebody is writing the text, which the form does not show yet
 
+/** @param {string} words */
 function tell(words, isFault = false) {
   said.textContent = words;
   isWrong = isFault;
@@ -20,6 +22,7 @@ function tell(words, isFault = false) {
   else field.removeAttribute("aria-invalid");
 }
 
+/** @returns {Record<string, any>} */
 function parsed() {
   try {
     const found = JSON.parse(field.value);
@@ -43,7 +46,9 @@ function follow() {
   }
 }
 
-/** Fill in the form with what somebody wrote. The service says what is wrong with what the form cannot show. */
+/** Fill in the form with what somebody wrote. The service says what is wrong with what the form cannot show.
+ * @param {Record<string, any>} written
+ */
 function take(written) {
   try {
     fill(written);
@@ -55,7 +60,9 @@ function take(written) {
   }
 }
 
-/** Read the text, or say why it cannot be read. */
+/** Read the text, or say why it cannot be read.
+ * @param {(written: Record<string, any>) => void} then
+ */
 function read(then) {
   try {
     const written = field.value.trim() === "" ? null : parsed();

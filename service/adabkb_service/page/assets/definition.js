@@ -2,13 +2,14 @@
 // about.
 
 import { copied, showValue } from "./choices.js";
-import { byId, every } from "./elements.js";
-import { body, Mistyped, number } from "./forms.js";
+import { byId, dataOf, every, holder, one } from "./elements.js";
+import { body, fieldsOf, Mistyped, number } from "./forms.js";
 import { kept } from "./kept.js";
 import {
   baseline,
   beliefs,
   constraints,
+  field,
   fieldOfCombination,
   fieldOfSpace,
   fitRow,
@@ -23,30 +24,38 @@ import {
 import { inLargestUnit } from "./words.js";
 
 const form = byId("new", HTMLFormElement);
-const rows = document.getElementById("parameters");
-const objectives = document.getElementById("objectives");
-const mixtures = document.getElementById("mixtures");
-const quantities = document.getElementById("quantities");
+const rows = byId("parameters", HTMLElement);
+const objectives = byId("objectives", HTMLElement);
+const mixtures = byId("mixtures", HTMLElement);
+const quantities = byId("quantities", HTMLElement);
 const direction = byId("new-direction", HTMLSelectElement);
 const rule = byId("new-rule", HTMLSelectElement);
 const costBudget = byId("new-cost-budget", HTMLInputElement);
 const costUnit = byId("new-cost-unit", HTMLInputElement);
 
 let described = 0;
+/** @type {{ given: Record<string, any>, shown: Record<string, any> }} */
 let filled = { given: {}, shown: {} };
 
-/** Say the small print below a field together with the field, for screen readers. */
+/** Say the small print below a field together with the field, for screen readers.
+ * @param {ParentNode} within
+ */
 export function describe(within) {
   for (const note of within.querySelectorAll(".field > small")) {
     note.id ||= `note-${++described}`;
-    note.parentElement.querySelector("input, select, textarea").setAttribute("aria-describedby", note.id);
+    const field = one(holder(note, ".field", HTMLElement), "input, select, textarea", HTMLElement);
+    field.setAttribute("aria-describedby", note.id);
   }
 }
 
-/** A new row, of a template, at the end of others. */
+/** A new row, of a template, at the end of others.
+ * @param {string} template
+ * @param {HTMLElement} others
+ * @param {string} label
+ */
 function addRow(template, others, label) {
   const row = copied(template);
-  row.querySelector("[data-remove]").addEventListener("click", () => {
+  one(row, "[data-remove]", HTMLButtonElement).addEventListener("click", () => {
     row.remove();
     fitSpace();
     form.dispatchEvent(new Event("input"));
@@ -71,36 +80,39 @@ const hasSeveral = () => direction.value === "several";
 
 /** Show the fields that belong to the direction and to the rule for ending experiments. */
 export function fitFields() {
-  document.getElementById("several").hidden = !hasSeveral() || "edits" in form.dataset;
+  byId("several", HTMLElement).hidden = !hasSeveral() || "edits" in form.dataset;
   for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
   while (hasSeveral() && objectives.children.length < 2) addObjective();
   for (const field of every(form, "[data-rules]", HTMLElement))
-    field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
+    field.hidden = !dataOf(field, "rules").split(" ").includes(rule.value);
 }
 
-const objective = (row) => ({
+const objective = (/** @type {Element} */ row) => ({
   metric: text(row, "metric"),
-  direction: part(row, "direction").value,
-  reference: number(part(row, "reference")),
+  direction: field(row, "direction").value,
+  reference: number(field(row, "reference")),
 });
 
 /** A quantity's bounds; without any it is measured and bounds nothing. */
-const quantity = (row) => ({
+const quantity = (/** @type {Element} */ row) => ({
   metric: text(row, "metric"),
-  lower: number(part(row, "lower")),
-  upper: number(part(row, "upper")),
+  lower: number(field(row, "lower")),
+  upper: number(field(row, "upper")),
 });
 
+/** Shares that sum to a total.
+ * @param {Element} row
+ */
 function mixture(row) {
-  const names = part(row, "parameters")
+  const names = field(row, "parameters")
     .value.split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
   return {
     parameters: names,
-    total: number(part(row, "total")),
-    at_most: number(part(row, "at_most")),
-    least: number(part(row, "least")),
+    total: number(field(row, "total")),
+    at_most: number(field(row, "at_most")),
+    least: number(field(row, "least")),
   };
 }
 
@@ -114,26 +126,34 @@ export function addMixtureOfShares() {
   const names = free.filter((row) => text(row, "high") === total).map((row) => text(row, "name"));
   const row = addMixture();
   if (names.length < 2) return row;
-  part(row, "parameters").value = names.join(", ");
-  part(row, "total").value = total === "1" ? "" : total;
+  field(row, "parameters").value = names.join(", ");
+  field(row, "total").value = total === "1" ? "" : total;
   return row;
 }
 
-const fieldOfResult = (name) => form.querySelector(`[data-quantity="${name}"]`);
+/** @type {(name: string) => HTMLElement | null} */
+const fieldOfResult = (name) => form.querySelector(`[data-quantity="${CSS.escape(name)}"]`);
+/** @type {(name: string) => HTMLInputElement} */
+const wordOfResult = (name) => one(form, `[data-quantity="${name}"]`, HTMLInputElement);
 const measured = () => [...(hasSeveral() ? objectives.children : []), ...quantities.children];
-const filledIn = (field) => field.value.trim() || undefined;
+const filledIn = (/** @type {Field} */ field) => field.value.trim() || undefined;
+/** @type {Record<string, (field: Field) => unknown>} */
 const WORDS = { label: filledIn, unit: filledIn, digits: number, low: number, high: number };
 
-/** What a quantity is called, its unit, its decimals and its natural bounds, as far as they are given. */
-function wordsOf(field) {
-  const found = Object.entries(WORDS).map(([name, read]) => [name, read(field(name))]);
+/** What a quantity is called, its unit, its decimals and its natural bounds, as far as they are given.
+ * @param {(name: string) => Field} fieldOf
+ * @returns {Record<string, unknown>}
+ */
+function wordsOf(fieldOf) {
+  const found = Object.entries(WORDS).map(([name, read]) => [name, read(fieldOf(name))]);
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));
 }
 
 /** The words of all quantities, by name; undefined without any. */
 function words() {
-  const found = measured().map((row) => [text(row, "metric"), wordsOf((name) => part(row, name))]);
-  if (!hasSeveral()) found.push(["value", wordsOf(fieldOfResult)]);
+  /** @type {[string, Record<string, unknown>][]} */
+  const found = measured().map((row) => [text(row, "metric"), wordsOf((name) => field(row, name))]);
+  if (!hasSeveral()) found.push(["value", wordsOf(wordOfResult)]);
   if (costUnit.value.trim() !== "") found.push(["cost", { unit: costUnit.value.trim() }]);
   const given = found.filter(([, each]) => Object.keys(each).length);
   return given.length ? Object.fromEntries(given) : undefined;
@@ -145,9 +165,11 @@ const lines = () =>
     .value.split("\n")
     .filter((line) => line.trim() !== "").length;
 
-const isBounded = ({ lower, upper }) => lower !== undefined || upper !== undefined;
+const isBounded = (/** @type {{ lower?: number, upper?: number }} */ { lower, upper }) =>
+  lower !== undefined || upper !== undefined;
 
 function made() {
+  /** @type {Record<string, any>} */
   const study = { ...body(form), prior: beliefs(), baseline: baseline(), quantities: words() };
   if (hasSeveral()) {
     delete study.direction;
@@ -176,6 +198,7 @@ export function definition() {
   return { ...kept(filled.given, filled.shown, made()), parameters: space };
 }
 
+/** @type {Record<string, (value: any) => string>} */
 const SHOW = {
   lines: (value) => value.join("\n"),
   list: (value) => value.join(", "),
@@ -186,37 +209,54 @@ const SHOW = {
   duration: inLargestUnit,
 };
 
-/** Show a value of the API in a field that has its name. */
+/** Show a value of the API in a field that has its name.
+ * @param {Field} field
+ * @param {any} value
+ */
 function show(field, value) {
-  if (field.type === "checkbox") field.checked = value === true;
+  if (field instanceof HTMLInputElement && field.type === "checkbox") field.checked = value === true;
   else if (field.dataset.type === "limit" && value === null) field.value = "never";
   else if (value === undefined || value === null) field.value = "";
-  else if (field.dataset.type === "json") choose(field, JSON.stringify(value));
-  else field.value = SHOW[field.dataset.type]?.(value) ?? value;
+  else if (field instanceof HTMLSelectElement && field.dataset.type === "json") choose(field, JSON.stringify(value));
+  else field.value = SHOW[field.dataset.type ?? ""]?.(value) ?? value;
 }
 
-/** Choose an option, which is added if the select lacks it. */
+/** Choose an option, which is added if the select lacks it.
+ * @param {HTMLSelectElement} select
+ * @param {string} value
+ */
 function choose(select, value) {
   if (![...select.options].some((option) => option.value === value)) select.add(new Option("as in the JSON", value));
   select.value = value;
 }
 
+/** Fill in a row of an objective, a mixture or a quantity.
+ * @param {Element} row
+ * @param {Record<string, any>} given
+ * @param {string[]} names of its fields but the first
+ */
 function showRow(row, given, names) {
-  showValue(part(row, "metric") ?? part(row, "parameters"), given.metric ?? (given.parameters ?? []).join(", "));
-  for (const name of names) part(row, name).value = given[name] ?? "";
+  const first = given.parameters ? "parameters" : "metric";
+  showValue(field(row, first), first === "metric" ? given.metric : given.parameters.join(", "));
+  for (const name of names) field(row, name).value = given[name] ?? "";
 }
 
-function showWords(field, given) {
-  for (const name of Object.keys(WORDS)) field(name).value = given?.[name] ?? "";
+/** Fill in what a quantity is called.
+ * @param {(name: string) => Field} fieldOf
+ * @param {Record<string, any>} [given]
+ */
+function showWords(fieldOf, given) {
+  for (const name of Object.keys(WORDS)) fieldOf(name).value = given?.[name] ?? "";
 }
 
 /** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields
  * for it.
+ * @param {Record<string, any>} given
  */
 export function fill(given) {
   for (const list of [rows, objectives, mixtures, quantities, byId("exclusions", HTMLTableElement).tBodies[0]])
     list.replaceChildren();
-  for (const field of /** @type {Iterable<HTMLInputElement>} */ (form.elements)) {
+  for (const field of fieldsOf(form)) {
     const group = field.dataset.group;
     if (field.name) show(field, group ? given[group]?.[field.name] : given[field.name]);
   }
@@ -227,12 +267,12 @@ export function fill(given) {
   rule.value = given.early_stopping?.rule ?? "";
   for (const each of several) showRow(addObjective(), each, ["direction", "reference"]);
   for (const each of given.mixtures ?? []) showRow(addMixture(), each, ["total", "at_most", "least"]);
-  const bounds = new Map((given.outcome_constraints ?? []).map((each) => [each.metric, each]));
+  const bounds = new Map((given.outcome_constraints ?? []).map((/** @type {Bounds} */ each) => [each.metric, each]));
   for (const metric of new Set([...(given.metrics ?? []), ...bounds.keys()]))
     showRow(addQuantity(), { metric, ...bounds.get(metric) }, ["lower", "upper"]);
   fitFields();
-  for (const row of measured()) showWords((name) => part(row, name), given.quantities?.[text(row, "metric")]);
-  showWords(fieldOfResult, given.quantities?.value);
+  for (const row of measured()) showWords((name) => field(row, name), given.quantities?.[text(row, "metric")]);
+  showWords(wordOfResult, given.quantities?.value);
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
@@ -240,29 +280,36 @@ export function fill(given) {
   filled = { given, shown: made() };
 }
 
-/** The field of a fault that is not in a field of its own name; undefined if there is none. */
+/** The field of a fault that is not in a field of its own name; undefined if there is none.
+ * @param {string} pointer
+ * @returns {Element | null | undefined}
+ */
 export function fieldOf(pointer) {
   const path = pointer
     .split("/")
     .slice(1)
     .map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
   const [list, place, name] = path;
-  const rowOf = (others, first) =>
-    others.children[place] && (part(others.children[place], name ?? first) ?? part(others.children[place], first));
+  const within = (/** @type {Element | undefined} */ row, /** @type {string} */ first) =>
+    row && (part(row, name ?? first) ?? part(row, first));
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "quantities") return fieldOfWords(place, name);
-  if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
-  if (list === "mixtures") return rowOf(mixtures, "parameters");
-  if (list === "objectives") return rowOf(objectives, "metric");
-  if (list === "metrics") return rowOf(quantities, "metric");
+  if (list === "constraints" && place !== undefined) return fieldOfCombination(Number(place) - lines());
+  if (list === "mixtures") return within(mixtures.children[Number(place)], "parameters");
+  if (list === "objectives") return within(objectives.children[Number(place)], "metric");
+  if (list === "metrics") return within(quantities.children[Number(place)], "metric");
   if (list === "stop" && place === undefined) return document.getElementById("new-stop");
   if (list === "early_stopping")
     return form.querySelector(`[data-group="early_stopping"][name="${CSS.escape(place ?? "rule")}"]`) ?? rule;
   if (list !== "outcome_constraints") return fieldOfSpace(path);
   const bounded = [...quantities.children].filter((row) => isBounded(quantity(row)));
-  return bounded[place] && part(bounded[place], name ?? "lower");
+  return within(bounded[Number(place)], "lower");
 }
 
+/** The field of a fault of the words of a quantity.
+ * @param {string} quantityName
+ * @param {string} [name]
+ */
 function fieldOfWords(quantityName, name = "label") {
   if (quantityName === "cost") return costUnit;
   const row = measured().find((each) => text(each, "metric") === quantityName);

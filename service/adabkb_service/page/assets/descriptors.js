@@ -1,37 +1,46 @@
 // Numbers that describe the values of a choice, from a table: its first column has the values.
 
-import { addChoices, choices, fieldOfChoice, part, text } from "./choices.js";
+import { addChoices, choices, field, fieldOfChoice, fields, text } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { read } from "./table.js";
 import { numeral } from "./words.js";
 
-const field = (row) => part(row, "descriptors");
+/** @param {Element} row */
+const table = (row) => field(row, "descriptors");
 
-/** Give each value of the table a field, unless it has one. */
+/** Give each value of the table a field, unless it has one.
+ * @param {HTMLElement} row
+ */
 export function takeValues(row) {
   const known = choices(row).map(({ typed }) => typed);
-  const values = read(field(row).value).rows.map(({ cells }) => cells[0]);
+  const values = read(table(row).value).rows.map(({ cells }) => cells[0]);
   for (const value of new Set(values.filter((each) => each !== "" && !known.includes(each)))) {
-    const empty = [...row.querySelectorAll('[data-part="choice"]')].find((each) => each.value.trim() === "");
-    if (!empty) addChoices(row);
-    (empty ?? [...row.querySelectorAll('[data-part="choice"]')].at(-1)).value = value;
+    if (!fields(row).some((each) => each.value.trim() === "")) addChoices(row);
+    const empty = fields(row).find((each) => each.value.trim() === "");
+    if (empty) empty.value = value;
   }
 }
 
-/** Fill in descriptors as a table, with tabs between cells. */
+/** Fill in descriptors as a table, with tabs between cells.
+ * @param {HTMLElement} row
+ * @param {Record<string, number[]> | null} [given]
+ */
 export function showDescriptors(row, given) {
   const names = Object.keys(given ?? {});
-  if (!names.length) return;
+  if (!given || !names.length) return;
   const lines = choices(row).map(({ typed }, i) => [typed, ...names.map((name) => given[name][i])]);
-  field(row).value = [[text(row, "name"), ...names], ...lines].map((cells) => cells.map(quoted).join("\t")).join("\n");
+  table(row).value = [[text(row, "name"), ...names], ...lines].map((cells) => cells.map(quoted).join("\t")).join("\n");
 }
 
-const quoted = (cell) => (/["\t\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
+/** @param {string | number} cell */
+const quoted = (cell) => (/["\t\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
 
-/** The descriptors by their names: a number for each value; undefined without a table. */
+/** The descriptors by their names: a number for each value; undefined without a table.
+ * @param {HTMLElement} row
+ */
 export function descriptors(row) {
-  if (field(row).value.trim() === "") return undefined;
-  const { header, rows } = read(field(row).value);
+  if (table(row).value.trim() === "") return undefined;
+  const { header, rows } = read(table(row).value);
   const names = header.slice(1);
   if (!names.length || !rows.length)
     refuse(row, "the first line must name the columns, and each other line must have a value and its numbers.");
@@ -52,15 +61,28 @@ export function descriptors(row) {
   return Object.fromEntries(names.map((name, i) => [name, described.map((each) => numberIn(row, each, name, i + 1))]));
 }
 
+/** The number in a cell.
+ * @param {HTMLElement} row
+ * @param {{ line: number, cells: string[] }} described
+ * @param {string} name of the column
+ * @param {number} place of the cell
+ */
 function numberIn(row, { line, cells }, name, place) {
   const number = numeral(cells[place] ?? "");
   if (!Number.isFinite(number)) refuse(row, `line ${line}, column ${name}: “${cells[place] ?? ""}” is not a number.`);
   return number;
 }
 
+/** Say what is wrong with the table.
+ * @param {HTMLElement} row
+ * @param {string} sentence
+ * @returns {never}
+ */
 function refuse(row, sentence) {
-  throw new Mistyped(field(row), `Numbers that describe the values: ${sentence}`);
+  throw new Mistyped(table(row), `Numbers that describe the values: ${sentence}`);
 }
 
-/** The field of a fault of the descriptors. */
-export const fieldOfDescriptors = (row) => (field(row).value.trim() === "" ? fieldOfChoice(row) : field(row));
+/** The field of a fault of the descriptors.
+ * @param {HTMLElement} row
+ */
+export const fieldOfDescriptors = (row) => (table(row).value.trim() === "" ? fieldOfChoice(row) : table(row));

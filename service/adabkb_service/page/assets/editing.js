@@ -1,28 +1,30 @@
 // Editing a running study: what differs from the study as it is, and a preview of what that does.
 
 import { definition } from "./definition.js";
-import { every } from "./elements.js";
+import { byId, every, holder, one } from "./elements.js";
 import { same } from "./kept.js";
-import { ofRow, part, text } from "./space.js";
+import { area, box, field, ofRow, part, text } from "./space.js";
 import { counted, figure } from "./words.js";
 
 const RULES = ["budget", "tolerance", "stop"];
 
-const form = document.getElementById("new");
-const section = document.getElementById("preview");
-const save = document.getElementById("save");
-const rows = () => [...document.getElementById("parameters").children];
+const form = byId("new", HTMLFormElement);
+const section = byId("preview", HTMLElement);
+const save = byId("save", HTMLButtonElement);
+const rows = () => every(byId("parameters", HTMLElement), ":scope > *", HTMLElement);
 
-let before;
+/** @type {Record<string, any>} */
+let before = {};
+/** @type {string[]} */
 let names = []; // of the parameters that were sent
 
 /** Take the form as it is now for the study, whose parameters keep their names and cannot be removed. */
 export function startEditing() {
   before = definition();
   for (const row of rows()) {
-    part(row, "name").readOnly = true;
+    box(row, "name").readOnly = true;
     for (const button of every(row, "[data-remove]", HTMLElement)) button.hidden = true;
-    part(row, "default").closest(".field").remove();
+    holder(area(row, "default"), ".field", HTMLElement).remove();
   }
 }
 
@@ -31,10 +33,12 @@ const added = () => rows().filter((row) => part(row, "default"));
 /** The body of the request that makes the study what the form says. */
 export function changes() {
   const now = definition();
-  const was = new Map(before.parameters.map((each) => [each.name, each]));
-  const changed = now.parameters.filter((each) => !same(each, was.get(each.name)));
+  /** @type {[Parameter[], Parameter[]]} */
+  const [present, former] = [now.parameters, before.parameters];
+  const was = new Map(former.map((each) => [each.name, each]));
+  const changed = present.filter((each) => !same(each, was.get(each.name)));
   const given = added().filter(
-    (row) => !["fixed", "catalogue"].includes(text(row, "kind")) && part(row, "default").value.trim() !== "",
+    (row) => !["fixed", "catalogue"].includes(text(row, "kind")) && field(row, "default").value.trim() !== "",
   );
   names = changed.map((each) => each.name);
   const sent = Object.create(null);
@@ -45,7 +49,9 @@ export function changes() {
   return sent;
 }
 
-/** A pointer into the request as a pointer into the whole definition, or the field itself. */
+/** A pointer into the request as a pointer into the whole definition, or the field itself.
+ * @param {string} pointer
+ */
 export function placed(pointer) {
   const [, list, place, ...rest] = pointer.split("/");
   if (list === "defaults")
@@ -53,7 +59,7 @@ export function placed(pointer) {
       .find((row) => text(row, "name") === place.replaceAll("~1", "/").replaceAll("~0", "~"))
       ?.querySelector('[data-part="default"]');
   if (list !== "parameters" || place === undefined) return pointer;
-  return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[place]), ...rest].join("/");
+  return ["", "parameters", rows().findIndex((row) => text(row, "name") === names[Number(place)]), ...rest].join("/");
 }
 
 /** @type {[string, (count: number) => string][]} */
@@ -69,18 +75,26 @@ const EFFECTS = [
   ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
 ];
 
+/** A cell, with a dash where there is nothing to say.
+ * @param {"th" | "td" | "li"} tag
+ * @param {string | null} words
+ */
 function cell(tag, words) {
   return Object.assign(document.createElement(tag), { textContent: words || "–", className: "long" });
 }
 
-/** Show what the changes do, and offer to save them. */
+/** Show what the changes do, and offer to save them.
+ * @param {PageEvents["previewed"]} event
+ */
 function show({ detail: { answer, sent } }) {
-  const lines = answer.differences.map(({ what, before: now, after }) => {
+  /** @type {{ what: string, before: string | null, after: string | null }[]} */
+  const differences = answer.differences;
+  const lines = differences.map(({ what, before: now, after }) => {
     const row = document.createElement("tr");
     row.append(Object.assign(cell("th", what), { scope: "row" }), cell("td", now), cell("td", after));
     return row;
   });
-  section.querySelector("tbody").replaceChildren(...lines);
+  one(section, "tbody", HTMLElement).replaceChildren(...lines);
   const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
   if (!lines.length) effects.unshift("Nothing changes.");
   else {
@@ -88,7 +102,7 @@ function show({ detail: { answer, sent } }) {
     effects.push(`${counted(answer.results, "result")} ${answer.results === 1 ? "counts" : "count"} then${best}.`);
   }
   if (answer.state === "complete") effects.push("The study is complete then.");
-  document.getElementById("effects").replaceChildren(...effects.map((words) => cell("li", words)));
+  byId("effects", HTMLElement).replaceChildren(...effects.map((words) => cell("li", words)));
   for (const table of every(section, ".scroll", HTMLElement)) table.hidden = !lines.length;
   save.hidden = !lines.length;
   save.dataset.body = JSON.stringify(sent);

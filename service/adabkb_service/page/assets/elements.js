@@ -7,9 +7,45 @@
  * @returns {T}
  */
 export function byId(id, kind) {
-  const element = ifThere(id, kind);
-  if (element === null) throw new TypeError(`The page has no ${id}.`);
-  return element;
+  return one(document, `#${CSS.escape(id)}`, kind);
+}
+
+/** The first element in another one that a selector finds; it must be there, and of this kind.
+ * @template {Element} T
+ * @param {ParentNode} within
+ * @param {string} selector
+ * @param {new () => T} kind
+ * @returns {T}
+ */
+export function one(within, selector, kind) {
+  /** @type {Element | null} */
+  const element = within.querySelector(selector);
+  if (element instanceof kind) return element;
+  throw new TypeError(`The page has no ${kind.name} at ${selector}.`);
+}
+
+/** The closest element around another one that a selector finds; it must be there, and of this kind.
+ * @template {Element} T
+ * @param {Element} element
+ * @param {string} selector
+ * @param {new () => T} kind
+ * @returns {T}
+ */
+export function holder(element, selector, kind) {
+  /** @type {Element | null} */
+  const found = element.closest(selector);
+  if (found instanceof kind) return found;
+  throw new TypeError(`${element.localName} is in no ${kind.name} at ${selector}.`);
+}
+
+/** The text of a data attribute, which must be there.
+ * @param {HTMLElement} element
+ * @param {string} name as in ``dataset``
+ */
+export function dataOf(element, name) {
+  const text = element.dataset[name];
+  if (text === undefined) throw new TypeError(`${element.localName} has no data attribute ${name}.`);
+  return text;
 }
 
 /** The same where a page need not have it: null then.
@@ -49,7 +85,13 @@ export function around({ target }, selector, kind) {
   return element instanceof kind ? element : null;
 }
 
-/** An element with these properties, and in it elements and texts. */
+/** An element with these properties, and in it elements and texts.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Partial<HTMLElementTagNameMap[T]>} properties
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
 export function made(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children);

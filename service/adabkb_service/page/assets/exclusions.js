@@ -2,15 +2,28 @@
 // becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
 
 import { choices, copied, differs, text } from "./choices.js";
-import { byId } from "./elements.js";
+import { byId, dataOf, every, holder, one } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
+/** @typedef {HTMLInputElement | HTMLSelectElement} Choice */
+
 const table = byId("exclusions", HTMLTableElement);
+const frame = holder(table, ".scroll", HTMLElement);
 const combinations = () => [...table.tBodies[0].rows];
+/** @param {HTMLElement} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
+/** @param {HTMLElement} row */
 const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "";
-const fieldOf = (combination, row) => combination.querySelector(`[data-of="${row.dataset.key}"]`);
+/** The field of a parameter in a combination, if there is one.
+ * @param {HTMLElement} combination
+ * @param {HTMLElement} row
+ * @returns {Choice | undefined}
+ */
+const fieldOf = (combination, row) =>
+  every(combination, `[data-of="${row.dataset.key}"]`, HTMLElement).find(
+    (each) => each instanceof HTMLInputElement || each instanceof HTMLSelectElement,
+  );
 
 const SYMBOLS = new Map([
   ["≤", "<="],
@@ -25,12 +38,18 @@ const KEYWORDS = new Set(
   from global if import in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),
 );
 
-/** The parameters that a combination may name: those that have a name and vary. */
+/** The parameters that a combination may name: those that have a name and vary.
+ * @param {HTMLElement[]} rows of parameters
+ */
 const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(row, "kind") !== "fixed");
 
+/** Add a combination.
+ * @param {() => HTMLElement[]} rows of parameters
+ * @param {"append" | "prepend"} place
+ */
 export function addExclusion(rows, place = "append") {
   const combination = copied("exclusion");
-  combination.querySelector("[data-drop]").addEventListener("click", () => {
+  one(combination, "[data-drop]", HTMLButtonElement).addEventListener("click", () => {
     combination.remove();
     fitExclusions(rows());
     table.dispatchEvent(new Event("input", { bubbles: true }));
@@ -40,12 +59,15 @@ export function addExclusion(rows, place = "append") {
   return combination;
 }
 
-/** Show the constraints at the end of a list that a table can make, and return the others. */
+/** Show the constraints at the end of a list that a table can make, and return the others.
+ * @param {() => HTMLElement[]} rows of parameters
+ * @param {string[]} constraints
+ */
 export function showExclusions(rows, constraints) {
   const others = [...constraints];
   while (others.length) {
     const combination = addExclusion(rows, "prepend");
-    if (!showParts(combination, rows(), others.at(-1))) {
+    if (!showParts(combination, rows(), others[others.length - 1])) {
       combination.remove();
       fitExclusions(rows());
       break;
@@ -55,16 +77,21 @@ export function showExclusions(rows, constraints) {
   return others;
 }
 
-/** Fill in the cells of a row from a constraint; false unless the row then says exactly this constraint. */
+/** Fill in the cells of a row from a constraint; false unless the row then says exactly this constraint.
+ * @param {HTMLElement} combination
+ * @param {HTMLElement[]} rows of parameters
+ * @param {string} constraint
+ */
 function showParts(combination, rows, constraint) {
   const [, parts = ""] = /^not \((.*)\)$/s.exec(constraint) ?? [];
   try {
     for (const each of parts.split(" and ")) {
       const row = columns(rows).find((candidate) => each.startsWith(`${nameOf(candidate)} `));
+      if (!row) return false;
       const compares = each.slice(nameOf(row).length + 1);
+      const chosen = choices(row).find(({ value }) => compares === `== ${literal(value)}`);
       const field = fieldOf(combination, row);
-      if (isNumeric(row)) field.value = compares.replace(/^== /, "");
-      else field.value = choices(row).find(({ value }) => compares === `== ${literal(value)}`).key;
+      if (field) field.value = isNumeric(row) ? compares.replace(/^== /, "") : (chosen?.key ?? "");
     }
     return said(combination, rows) === constraint;
   } catch {
@@ -72,25 +99,32 @@ function showParts(combination, rows, constraint) {
   }
 }
 
-/** Have a column for each parameter that there is now. What is chosen stays chosen. */
+/** Have a column for each parameter that there is now. What is chosen stays chosen.
+ * @param {HTMLElement[]} rows of parameters
+ */
 export function fitExclusions(rows) {
   const shown = columns(rows);
   const offered = shown.map((row) => [row.dataset.key, text(row, "name"), isNumeric(row) || choices(row)]);
   if (!differs(table, [offered, combinations().length])) return;
-  table.parentElement.hidden = !combinations().length;
-  const head = table.tHead.rows[0];
-  head.replaceChildren(...shown.map((row) => header(text(row, "name"))), head.lastElementChild);
+  frame.hidden = !combinations().length;
+  const head = one(table, "thead tr", HTMLTableRowElement);
+  head.replaceChildren(...shown.map((row) => header(text(row, "name"))), one(head, "td", HTMLElement));
   combinations().forEach((combination, i) => {
     const cells = shown.map((row) => cell(row, fieldOf(combination, row), i + 1));
-    const last = combination.lastElementChild;
-    last.firstElementChild.setAttribute("aria-label", `Remove combination ${i + 1}`);
-    combination.replaceChildren(...cells, last);
+    const drop = one(combination, "[data-drop]", HTMLButtonElement);
+    drop.setAttribute("aria-label", `Remove combination ${i + 1}`);
+    combination.replaceChildren(...cells, holder(drop, "td", HTMLElement));
   });
 }
 
+/** @param {string} name */
 const header = (name) => Object.assign(document.createElement("th"), { scope: "col", textContent: name });
 
-/** A cell for a parameter in a combination: its values to choose from, or a field for a number. */
+/** A cell for a parameter in a combination: its values to choose from, or a field for a number.
+ * @param {HTMLElement} row
+ * @param {Choice | undefined} before
+ * @param {number} place of the combination
+ */
 function cell(row, before, place) {
   const field = isNumeric(row)
     ? Object.assign(document.createElement("input"), {
@@ -106,44 +140,76 @@ function cell(row, before, place) {
   }
   if (before?.tagName === field.tagName) field.value = before.value;
   if (field instanceof HTMLSelectElement && field.selectedIndex < 0) field.value = "";
-  field.dataset.of = row.dataset.key;
+  field.dataset.of = dataOf(row, "key");
   field.setAttribute("aria-label", `${text(row, "name")} in combination ${place}`);
   const made = document.createElement("td");
   made.append(field);
   return made;
 }
 
-/** A constraint for each combination; of rows without any value there is none. */
+/** A constraint for each combination; of rows without any value there is none.
+ * @param {HTMLElement[]} rows of parameters
+ */
 export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
 
+/** The constraint that a combination makes.
+ * @param {HTMLElement} combination
+ * @param {HTMLElement[]} rows of parameters
+ */
 const said = (combination, rows) =>
   `not (${given(combination, rows)
-    .map((row) => compared(row, fieldOf(combination, row)))
+    .map(([row, field]) => compared(row, field))
     .join(" and ")})`;
 
-const given = (combination, rows) => columns(rows).filter((row) => fieldOf(combination, row)?.value.trim());
+/** The parameters that a combination names, each with its field.
+ * @param {HTMLElement} combination
+ * @param {HTMLElement[]} rows of parameters
+ * @returns {[HTMLElement, Choice][]}
+ */
+const given = (combination, rows) =>
+  columns(rows).flatMap((row) => {
+    const field = fieldOf(combination, row);
+    return field?.value.trim() ? [[row, field]] : [];
+  });
+
+/** @param {HTMLElement[]} rows of parameters */
 const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
 
-/** The field of a fault of a constraint, by its place among those of the table. */
+/** The field of a fault of a constraint, by its place among those of the table.
+ * @param {HTMLElement[]} rows of parameters
+ * @param {number} place
+ */
 export function fieldOfExclusion(rows, place) {
   const combination = filled(rows)[place];
-  return combination && fieldOf(combination, given(combination, rows)[0]);
+  return combination && given(combination, rows)[0][1];
 }
 
-/** The name of a row's parameter as a constraint has it. */
+/** The name of a row's parameter as a constraint has it.
+ * @param {HTMLElement} row
+ * @param {Choice} [field]
+ */
 function nameOf(row, field) {
   const name = text(row, "name");
   return PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name, field);
 }
 
+/** What a field demands of a row's parameter.
+ * @param {HTMLElement} row
+ * @param {Choice} field
+ */
 function compared(row, field) {
   if (isNumeric(row)) return `${nameOf(row, field)} ${number(row, field)}`;
-  return `${nameOf(row, field)} == ${literal(choices(row).find(({ key }) => key === field.value).value, field)}`;
+  const chosen = choices(row).find(({ key }) => key === field.value);
+  if (!chosen) throw mistyped(field, "the value that was chosen is gone. Choose another one.");
+  return `${nameOf(row, field)} == ${literal(chosen.value, field)}`;
 }
 
-/** A number as it is typed in, such as > 80, or 5 for a parameter that may be exactly that. */
+/** A number as it is typed in, such as > 80, or 5 for a parameter that may be exactly that.
+ * @param {HTMLElement} row
+ * @param {Choice} field
+ */
 function number(row, field) {
-  const [, typed, digits] = COMPARED.exec(field.value.trim());
+  const [, typed, digits] = COMPARED.exec(field.value.trim()) ?? ["", "", ""];
   const symbol = SYMBOLS.get(typed) ?? typed;
   const value = numeral(digits);
   if (!Number.isFinite(value))
@@ -153,18 +219,28 @@ function number(row, field) {
   return `${symbol} ${value}`;
 }
 
-const mistyped = (field, words) => new Mistyped(field, `${field.getAttribute("aria-label")}: ${words}`);
+/** @type {(field: Choice | undefined, words: string) => Mistyped} */
+const mistyped = (field, words) =>
+  new Mistyped(field, `${field?.getAttribute("aria-label") ?? "Never together"}: ${words}`);
 
+/** A value as Python has it.
+ * @param {unknown} value
+ * @param {Choice} [field]
+ * @returns {string}
+ */
 function literal(value, field) {
+  if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  return typeof value === "number" ? String(value) : quoted(value, field);
+  if (Array.isArray(value)) return `[${value.map((each) => literal(each, field)).join(", ")}]`;
+  return typeof value === "number" ? String(value) : quoted(String(value), field);
 }
 
-/** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side. */
+/** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side.
+ * @param {string} words
+ * @param {Choice} [field]
+ */
 function quoted(words, field) {
   if (words.includes("\\")) throw mistyped(field, `“${words}” has a backslash. Give it a name without one.`);
-  return words
-    .match(/[^"]+|"+/g)
-    .map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`))
-    .join(" ");
+  if (words === "") return '""';
+  return (words.match(/[^"]+|"+/g) ?? []).map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`)).join(" ");
 }

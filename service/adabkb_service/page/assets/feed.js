@@ -1,6 +1,7 @@
 // The events of a study as they happen, by server-sent events.
 
 import { reachable } from "./calls.js";
+import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
 import { figure, shown, tellTimes } from "./words.js";
 
@@ -28,18 +29,24 @@ const KINDS = [
   "edited",
 ];
 
+/** @param {string | null | undefined} worker */
 const by = (worker) => (worker ? ` to ${worker}` : "");
+/** @param {string | null | undefined} reason */
 const because = (reason) => (reason ? `: ${reason}` : "");
 
-/** The value of a result; of several objectives each by its name. */
+/** The value of a result; of several objectives each by its name.
+ * @param {StudyEvent["payload"]} payload
+ */
 const result = ({ value, metrics }) =>
   typeof value === "number"
     ? figure(value, 6)
-    : Object.entries(metrics)
+    : Object.entries(metrics ?? {})
         .map(([name, each]) => `${name} ${figure(each, 6)}`)
         .join(", ");
 
-/** The numbers that an event adds to a result which lacked them. */
+/** The numbers that an event adds to a result which lacked them.
+ * @param {StudyEvent["payload"]} payload
+ */
 const added = ({ value, metrics = {}, was }) => [
   ...("value" in was ? [figure(value, 6)] : []),
   ...("metrics" in was
@@ -49,6 +56,7 @@ const added = ({ value, metrics = {}, was }) => [
     : []),
 ];
 
+/** @type {Record<string, (payload: StudyEvent["payload"]) => string>} */
 const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
@@ -91,16 +99,20 @@ const OF_TRIALS = new Set([
   "stopped",
 ]);
 
-/** Follow the log of a study, and say when something has happened. */
+/** Follow the log of a study, and say when something has happened.
+ * @param {import("./data.js").StudyData} data
+ * @param {string} cursor of the first event
+ * @param {() => void} changed
+ */
 export function follow(data, cursor, changed) {
-  const feed = document.getElementById("feed");
-  const live = document.getElementById("live");
+  const feed = byId("feed", HTMLElement);
+  const live = byId("live", HTMLElement);
   const source = new EventSource(`${data.api}/events?cursor=${cursor}`);
-  const tell = (text, isOn) => {
+  const tell = (/** @type {string} */ text, /** @type {boolean} */ isOn) => {
     live.textContent = text;
     live.classList.toggle("on", isOn);
   };
-  const known = Number(document.getElementById("figures").dataset.revision);
+  const known = Number(dataOf(byId("figures", HTMLElement), "revision"));
   const notify = notices(data.id);
   let isLost = false;
   source.addEventListener("open", () => {
@@ -120,15 +132,19 @@ export function follow(data, cursor, changed) {
       const event = JSON.parse(text);
       const item = line(event, data);
       feed.prepend(item);
-      while (feed.children.length > MOST_LINES) feed.lastChild.remove();
+      while (feed.children.length > MOST_LINES) feed.lastElementChild?.remove();
       if (event.seq > known) {
-        notify(event, item.dataset.told);
+        notify(event, dataOf(item, "told"));
         changed();
       }
     });
   }
 }
 
+/** An event in words.
+ * @param {StudyEvent} event
+ * @param {import("./data.js").StudyData} data
+ */
 function line(event, data) {
   const item = document.createElement("li");
   const told = SENTENCES[event.kind](event.payload);

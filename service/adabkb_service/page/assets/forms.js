@@ -1,32 +1,51 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
-import { made } from "./elements.js";
+import { every, made, one } from "./elements.js";
 import { numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
 export class Mistyped extends Error {
+  /**
+   * @param {Element | null | undefined} element
+   * @param {string} message
+   */
   constructor(element, message) {
     super(message);
     this.element = element;
   }
 }
 
+/** What a field is called.
+ * @param {Element} element
+ */
 function labelOf(element) {
-  const label = element.labels?.[0];
+  const label = isField(element) ? element.labels?.[0] : null;
   return (
-    label?.firstChild?.textContent.trim() ||
+    label?.firstChild?.textContent?.trim() ||
     label?.textContent.trim() ||
     element.getAttribute("aria-label") ||
-    element.name
+    element.getAttribute("name") ||
+    ""
   );
 }
 
+/** @type {(element: Element) => element is Field} */
+export const isField = (element) =>
+  element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement;
+
+/** The fields of a form, also those outside it that belong to it.
+ * @param {HTMLFormElement} form
+ */
+export const fieldsOf = (form) => [...form.elements].filter(isField);
+
+/** @type {(text: string, by: string) => string[]} */
 const split = (text, by) =>
   text
     .split(by)
     .map((each) => each.trim())
     .filter((each) => each !== "");
 
+/** @type {Record<string, (element: Field, text: string) => unknown>} */
 const READ = {
   json: (_, text) => JSON.parse(text),
   lines: (_, text) => split(text, "\n"),
@@ -37,16 +56,23 @@ const READ = {
   number,
 };
 
+/** What a field says; undefined where it is left empty.
+ * @param {Field} element
+ * @returns {unknown}
+ */
 function read(element) {
-  if (element.type === "checkbox")
+  if (element instanceof HTMLInputElement && element.type === "checkbox")
     return element.dataset.type === "flag" ? element.checked || undefined : element.checked;
   const text = element.value.trim();
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
-  const reader = READ[element.dataset.type];
+  const reader = READ[element.dataset.type ?? ""];
   return reader ? reader(element, text) : text;
 }
 
-/** A name and a text, such as owner: Ada. */
+/** A name and a text, such as owner: Ada.
+ * @param {Field} element
+ * @param {string} line
+ */
 function pair(element, line) {
   const [name, ...rest] = line.split(":");
   if (!rest.length)
@@ -54,7 +80,9 @@ function pair(element, line) {
   return [name.trim(), rest.join(":").trim()];
 }
 
-/** The number that somebody typed in, perhaps with a decimal comma; undefined where the field is empty. */
+/** The number that somebody typed in, perhaps with a decimal comma; undefined where the field is empty.
+ * @param {Field} element
+ */
 export function number(element) {
   const text = element.value.trim();
   if (text === "") return undefined;
@@ -63,6 +91,7 @@ export function number(element) {
   return value;
 }
 
+/** @type {Record<string, number>} */
 const SECONDS = {
   s: 1,
   sec: 1,
@@ -79,21 +108,27 @@ const SECONDS = {
   tag: 86400,
 };
 
-/** The seconds that somebody typed in, such as 8 h, 90 min or 2 d; a number alone is seconds. */
+/** The seconds that somebody typed in, such as 8 h, 90 min or 2 d; a number alone is seconds.
+ * @param {Field} element
+ */
 export function duration(element) {
   const text = element.value.trim();
-  const [, amount, name] = text.match(/^([\d.,]+)\s*([a-z]*)$/i) ?? [];
-  const size = name === "" ? 1 : (SECONDS[name?.toLowerCase()] ?? SECONDS[name?.toLowerCase().replace(/e?s$|e$/, "")]);
-  const value = numeral(amount ?? "") * (size ?? NaN);
+  const [, amount = "", name = ""] = text.match(/^([\d.,]+)\s*([a-z]*)$/i) ?? [];
+  const unit = name.toLowerCase();
+  const size = unit === "" ? 1 : (SECONDS[unit] ?? SECONDS[unit.replace(/e?s$|e$/, "")] ?? NaN);
+  const value = numeral(amount) * size;
   if (!Number.isFinite(value))
     throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a time. Write it as in 90 min, 8 h or 2 d.`);
   return value;
 }
 
-/** The object that a form describes; fields that are left empty or hidden are left out. */
+/** The object that a form describes; fields that are left empty or hidden are left out.
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, any>}
+ */
 export function body(form) {
   const found = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
-  for (const element of form.elements) {
+  for (const element of fieldsOf(form)) {
     if (!element.name || element.closest("[hidden]") || unchanged(element)) continue;
     const value = read(element);
     if (value === undefined) continue;
@@ -105,21 +140,27 @@ export function body(form) {
   return found;
 }
 
-/** Whether an element belongs to a group of fields that counts only if one of them was changed. */
+/** Whether a field belongs to a group that counts only if one of them was changed.
+ * @param {Field} element
+ */
 function unchanged(element) {
   const group = element.closest("[data-if-changed]");
   if (!group) return false;
-  return [...group.querySelectorAll("input, select")].every((field) => {
-    if (field.tagName === "INPUT") return field.value === field.defaultValue;
-    return [...field.options].every((option) => option.selected === option.defaultSelected);
-  });
+  return (
+    every(group, "input", HTMLInputElement).every((field) => field.value === field.defaultValue) &&
+    every(group, "option", HTMLOptionElement).every((option) => option.selected === option.defaultSelected)
+  );
 }
 
-/** Say what is wrong with a form, above its buttons and at the fields. */
+/** Say what is wrong with a form, above its buttons and at the fields.
+ * @param {HTMLFormElement} form
+ * @param {Error & { problem?: Problem, element?: Element | null }} error
+ */
 export function tellProblem(form, error) {
-  const told = form.querySelector(".problem");
+  const told = one(form, ".problem", HTMLElement);
   const faults = error.problem?.errors ?? [];
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
+  /** @type {NonNullable<HTMLFormElement["inWords"]>} */
   const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
   const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
   told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
@@ -127,42 +168,59 @@ export function tellProblem(form, error) {
   for (const element of [error.element, ...fields.values()]) mark(element);
   if (error.element) tellBeside(form, error.element, error.message);
   for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
-  (form.querySelector('[aria-invalid="true"]') ?? told).focus?.();
+  (every(form, '[aria-invalid="true"]', HTMLElement)[0] ?? told).focus();
 }
 
-/** Say what is wrong beside the field, in a form that asks for it because it is longer than a screen. */
+/** Say what is wrong beside the field, in a form that asks for it because it is longer than a screen.
+ * @param {HTMLFormElement} form
+ * @param {Element | null | undefined} element
+ * @param {string} words
+ */
 function tellBeside(form, element, words) {
   if (!("beside" in form.dataset)) return;
   const note = made("small", { className: "fault", textContent: words });
   element?.closest(".field, .choice, .condition, td")?.append(note);
 }
 
-/** Mark a field as wrong, and unfold what it is folded into. */
+/** Mark a field as wrong, and unfold what it is folded into.
+ * @param {Element | null | undefined} element
+ */
 function mark(element) {
   element?.setAttribute("aria-invalid", "true");
-  for (let folded = element?.closest("details"); folded; folded = folded.parentElement.closest("details"))
+  for (let folded = element?.closest("details"); folded; folded = folded.parentElement?.closest("details"))
     folded.open = true;
 }
 
-/** The field that a fault points to, if there is one. A form may know its fields itself. */
+/** The field that a fault points to, if there is one. A form may know its fields itself.
+ * @param {HTMLFormElement} form
+ * @param {string} pointer
+ */
 function fieldOf(form, pointer) {
-  const paths = (element) =>
+  const paths = (/** @type {Field} */ element) =>
     element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`;
   const path = pointer.replace(/^\?/, "/"); // a part of the query
-  const itself = (element) => element.name && (paths(element) === path || path.startsWith(`${paths(element)}/`));
-  return form.fieldOf?.(pointer) ?? [...form.elements].find(itself);
+  const itself = (/** @type {Field} */ element) =>
+    element.name && (paths(element) === path || path.startsWith(`${paths(element)}/`));
+  return form.fieldOf?.(pointer) ?? fieldsOf(form).find(itself);
 }
 
+/** What a fault is about: the field, or else the pointer.
+ * @param {Element | null | undefined} field
+ * @param {string} pointer
+ */
 function nameOf(field, pointer) {
   if (field) return `${labelOf(field)}:`;
   return pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
+/** @param {string} name */
 const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** Take back what was said of a form. */
+/** Take back what was said of a form.
+ * @param {HTMLFormElement} form
+ */
 export function clearProblem(form) {
-  form.querySelector(".problem").hidden = true;
+  one(form, ".problem", HTMLElement).hidden = true;
   for (const note of form.querySelectorAll(".fault")) note.remove();
   for (const element of form.elements) element.removeAttribute("aria-invalid");
 }

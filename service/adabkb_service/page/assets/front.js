@@ -4,21 +4,25 @@ import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { counted, figure, plusMinus, titled } from "./words.js";
 
+/** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
   const [across, up] = ["front-x", "front-y"].map((id) => byId(id, HTMLSelectElement));
   return new Chart(
     "front",
     async () => {
       const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
-      const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
+      const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
       if (!front.results) return { empty: "No results yet." };
       const ink = colours();
       const names = front.objectives.map((each) => each.metric);
       const [x, y] = [across.value, up.value];
       const on = new Set(front.observed.map((each) => each.observation));
-      const place = (result) => ({ value: [result.metrics[x], result.metrics[y]], result });
+      const place = (/** @type {{ metrics?: Record<string, number> }} */ result) => ({
+        value: [result.metrics?.[x], result.metrics?.[y]],
+        result,
+      });
       const others = history.results.filter(
-        (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics[name] !== undefined),
+        (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics?.[name] !== undefined),
       );
       const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
       const model = front.model
@@ -57,25 +61,30 @@ export function frontChart(data) {
           },
         ],
       };
-      option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point, names) };
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names),
+      };
       const header = ["observation", "trial", "is_on_front", ...names];
       const rows = [...observed, ...others]
         .sort((a, b) => a.seq - b.seq)
-        .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics[name])]);
+        .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics?.[name])]);
       return { option, header, rows, said: `${counted(on.size, "result")} of ${front.results} on the front.` };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );
 }
 
+/** @param {import("./data.js").StudyData} data */
 export function volumeChart(data) {
   return new Chart("volume", async () => {
     const front = await data.front();
-    if (!front.history.length)
+    const last = front.history.at(-1);
+    if (!last)
       return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
     const ink = colours();
     const line = front.history.map((each) => [each.observation, each.hypervolume]);
-    const end = Math.max(front.results, line.at(-1)[0]);
+    const end = Math.max(front.results, last.observation);
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
@@ -112,6 +121,10 @@ export function volumeChart(data) {
   });
 }
 
+/** A point in words: an estimate of the model, or a result.
+ * @param {any} point
+ * @param {string[]} names of the objectives
+ */
 function told(point, names) {
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;

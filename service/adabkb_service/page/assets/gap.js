@@ -4,13 +4,16 @@ import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { figure, inUnit } from "./words.js";
 
+/** @param {import("./data.js").StudyData} data */
 export function gapChart(data) {
   const isLog = byId("gap-log", HTMLInputElement);
   return new Chart(
     "gap",
     async () => {
       const [study, history] = await Promise.all([data.study(), data.history()]);
-      const known = history.results.filter((each) => each.gap !== null).sort((a, b) => a.trial - b.trial);
+      const known = history.results
+        .flatMap(({ trial, seq, gap }) => (trial === null || gap === null ? [] : [{ trial, seq, gap }]))
+        .sort((a, b) => a.trial - b.trial);
       if (!known.length) return { empty: nothing(study, history) };
       const ink = colours();
       const canBeLog = known.every((each) => each.gap > 0);
@@ -41,7 +44,7 @@ export function gapChart(data) {
       };
       option.tooltip = {
         ...option.tooltip,
-        formatter: ({ data: { each } }) =>
+        formatter: (/** @type {{ data: { each: { trial: number, gap: number } } }} */ { data: { each } }) =>
           `trial ${each.trial}\nfurther trials would probably gain less than ${gained(each.gap, study)}`,
       };
       const rows = known.map((each) => [each.trial, each.seq, each.gap]);
@@ -58,6 +61,10 @@ export function gapChart(data) {
   );
 }
 
+/** Why there is nothing to draw.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ */
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
   if (study.gap !== null)
@@ -65,4 +72,8 @@ function nothing(study, history) {
   return "It was unknown when the existing points were suggested.";
 }
 
+/** A gain in words.
+ * @param {number} gap
+ * @param {ShownStudy} study
+ */
 const gained = (gap, study) => inUnit(figure(gap, 3), study.quantity.unit);

@@ -2,9 +2,11 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { counted, cut, figure, inUnit, plusMinus, shown } from "./words.js";
+import { counted, figure, inUnit, plusMinus, shown, within } from "./words.js";
 
-/** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
+/** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
+ * @type {Record<string, [string, string, string]>}
+ */
 const PHASES = {
   start: ["first points", "circle", "#8b9199"],
   search: ["search", "circle", "#2f7fc1"],
@@ -17,11 +19,17 @@ const PHASES = {
   own: ["own point", "pin", "#9a8cf0"],
 };
 
-/** What a result was for: its trial's phase; a trial without one was searched for, quasi-random or somebody's own. */
-const purpose = (result) => result.phase ?? { policy: "search", fallback: "fallback" }[result.origin] ?? "own";
+/** @type {Record<string, string>} */
+const PURPOSES = { policy: "search", fallback: "fallback" };
+
+/** What a result was for: its trial's phase; a trial without one was searched for, quasi-random or somebody's own.
+ * @param {Result} result
+ */
+const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
 const CLOUD = "results, darker where there are more";
 
+/** @param {import("./data.js").StudyData} data */
 export function historyChart(data) {
   const isLog = byId("history-log", HTMLInputElement);
   const hasExpected = byId("history-expected", HTMLInputElement);
@@ -75,11 +83,11 @@ export function historyChart(data) {
       ],
     };
     option.legend.data = option.series
-      .filter((each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length)
-      .map((each) => each.name);
+      .filter((/** @type {ChartOption} */ each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length)
+      .map((/** @type {ChartOption} */ each) => each.name);
     option.tooltip = {
       ...option.tooltip,
-      formatter: ({ seriesName, data: point }) =>
+      formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>
         seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit),
     };
     const header = [
@@ -115,7 +123,10 @@ export function historyChart(data) {
   });
 }
 
-/** How many results lie where, in a study that has too many for a point of each: the darker, the more. */
+/** How many results lie where, in a study that has too many for a point of each: the darker, the more.
+ * @param {Density} density
+ * @param {Colours} ink
+ */
 function cloud({ cells }, ink) {
   const most = Math.log1p(Math.max(...cells.map((cell) => cell[4])));
   return {
@@ -125,7 +136,7 @@ function cloud({ cells }, ink) {
     itemStyle: { color: ink.accent },
     encode: { x: [0, 1], y: [2, 3] },
     data: cells,
-    renderItem: (_, api) => {
+    renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const [left, bottom] = api.coord([api.value(0) - 0.5, api.value(2)]);
       const [right, top] = api.coord([api.value(1) + 0.5, api.value(3)]);
       const shape = { x: left, y: top, width: Math.max(right - left, 1), height: Math.max(bottom - top, 1) };
@@ -138,12 +149,20 @@ function cloud({ cells }, ink) {
   };
 }
 
+/** A cell of the density in words.
+ * @param {Density["cells"][0]} cell
+ * @param {string | undefined} unit
+ */
 function aboutCell([first, last, low, high, count], unit) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
   return `${among}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
 }
 
-/** @param {(result: any) => boolean} isShown */
+/** The results, by what they were for.
+ * @param {ResultHistory} all
+ * @param {Colours} ink
+ * @param {(result: Result) => boolean} isShown
+ */
 function results(all, ink, isShown = () => true) {
   const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
   /** @type {ChartOption[]} */
@@ -179,23 +198,36 @@ function results(all, ink, isShown = () => true) {
   return groups.filter((group) => group.data.length);
 }
 
+/** @param {string} color */
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
+/** @param {Result} result */
 const point = (result) => ({ value: [result.seq, result.value], result });
 
-/** How good a point may be, as far as the natural bounds allow. */
-const farthest = (study, best) =>
-  cut({ mean: study.direction === "minimize" ? best - study.gap : best + study.gap }, study.quantity).mean;
+/** How good a point may be, as far as the natural bounds allow.
+ * @param {ShownStudy} study
+ * @param {number} best
+ * @param {number} gap
+ */
+const farthest = (study, best, gap) => within(study.direction === "minimize" ? best - gap : best + gap, study.quantity);
 
+/** The line of the best so far, what the model recommends, and how much better a point may be.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ * @param {Recommendation | null} recommendation
+ * @param {string | undefined} metric
+ * @param {Colours} ink
+ */
 function bestSoFar(study, { records, count }, recommendation, metric, ink) {
-  const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(
-    ([, at]) => at != null,
-  );
+  const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper });
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
-  if (line.length) line.push([count, best]);
+  if (best !== undefined) line.push([count, best]);
   const areas = [];
   if (study.gap !== null && best !== undefined)
-    areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: farthest(study, best) }]);
+    areas.push([
+      { yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } },
+      { yAxis: farthest(study, best, study.gap) },
+    ]);
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
   if (model && !study.objectives)
     areas.push([
@@ -217,16 +249,24 @@ function bestSoFar(study, { records, count }, recommendation, metric, ink) {
       silent: true,
       symbol: "none",
       lineStyle: { color: ink.bad, type: "dashed", width: 1.5 },
-      data: bounds.map(([words, at]) => ({
-        yAxis: at,
-        label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` },
-      })),
+      data: bounds
+        .filter(([, at]) => at != null)
+        .map(([words, at]) => ({
+          yAxis: at,
+          label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` },
+        })),
     },
   };
 }
 
-/** Bars from one value to another at each result. */
-function bars(name, color, width, found, low, high) {
+/** Bars from one value to another at results.
+ * @param {string} name
+ * @param {string} color
+ * @param {number} width
+ * @param {[seq: number, low: number, high: number][]} data
+ * @returns {ChartOption}
+ */
+function bars(name, color, width, data) {
   return {
     type: "custom",
     name,
@@ -234,8 +274,8 @@ function bars(name, color, width, found, low, high) {
     z: 1,
     itemStyle: { color },
     encode: { x: 0, y: [1, 2] },
-    data: found.map((each) => [each.seq, low(each), high(each)]),
-    renderItem: (_, api) => {
+    data,
+    renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const [x, bottom] = api.coord([api.value(0), api.value(1)]);
       const [, top] = api.coord([api.value(0), api.value(2)]);
       return {
@@ -247,38 +287,31 @@ function bars(name, color, width, found, low, high) {
   };
 }
 
+/** What the model expected of results.
+ * @param {Result[]} found
+ * @param {Colours} ink
+ */
 function expected(found, ink) {
-  const known = found.filter((each) => each.expected);
-  return known.length
-    ? [
-        bars(
-          "expected",
-          ink.muted,
-          3,
-          known,
-          (each) => each.expected.lcb,
-          (each) => each.expected.ucb,
-        ),
-      ]
-    : [];
+  /** @type {[number, number, number][]} */
+  const known = found.flatMap((each) => (each.expected ? [[each.seq, each.expected.lcb, each.expected.ucb]] : []));
+  return known.length ? [bars("expected", ink.muted, 3, known)] : [];
 }
 
+/** The standard errors of results.
+ * @param {Result[]} found
+ */
 function errors(found) {
-  const known = found.filter((each) => each.std_error);
-  return known.length
-    ? [
-        bars(
-          "standard error",
-          "#2f7fc1",
-          1.5,
-          known,
-          (each) => each.value - each.std_error,
-          (each) => each.value + each.std_error,
-        ),
-      ]
-    : [];
+  /** @type {[number, number, number][]} */
+  const known = found.flatMap(({ seq, value, std_error: error }) =>
+    error ? [[seq, value - error, value + error]] : [],
+  );
+  return known.length ? [bars("standard error", "#2f7fc1", 1.5, known)] : [];
 }
 
+/** A result in words.
+ * @param {Result | undefined} result
+ * @param {string | undefined} unit
+ */
 function told(result, unit) {
   if (!result) return "";
   const lines = [
@@ -292,12 +325,17 @@ function told(result, unit) {
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
 }
 
+/** The chart in words.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ * @param {Density | null} density
+ */
 function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
   if (study.gap !== null) {
-    const gain = best ? Math.abs(farthest(study, best[1]) - best[1]) : study.gap;
+    const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
     parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");

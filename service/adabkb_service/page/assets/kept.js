@@ -1,13 +1,23 @@
 // What a form was filled in with stays as it was, where nobody has changed it.
 
+/** @type {(value: unknown) => value is Record<string, unknown>} */
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
+/** Whether two values of the API are the same.
+ * @param {unknown} one
+ * @param {unknown} other
+ */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** What the fields say now; where they say what they showed of the given value, exactly that value. */
+/** What the fields say now; where they say what they showed of the given value, exactly that value.
+ * @param {unknown} given
+ * @param {unknown} shown
+ * @param {unknown} now
+ * @returns {any}
+ */
 export function kept(given, shown, now) {
   if (same(now, shown)) return given;
-  if (![given, shown, now].every(isObject)) return now;
+  if (!isObject(given) || !isObject(shown) || !isObject(now)) return now;
   const names = new Set([...Object.keys(given), ...Object.keys(now)]);
   const pairs = [...names].map((name) => [name, kept(given[name], shown[name], now[name])]);
   return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));

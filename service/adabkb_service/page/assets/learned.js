@@ -4,25 +4,29 @@ import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
+const CONSTANT = "The model predicts the same everywhere so far.";
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
+const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
+/** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
 
+/** @param {import("./data.js").StudyData} data */
 export function importanceChart(data) {
   return new Chart("importance", async () => {
     const found = await data.importance();
     if (found.reason)
       return {
-        empty:
-          found.reason === "constant"
-            ? "The model predicts the same everywhere so far."
-            : "Too few results: at least four are needed.",
+        empty: found.reason === "constant" ? CONSTANT : "Too few results: at least four are needed.",
       };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
     const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
+    const best = sorted.at(-1);
+    if (!best) return { empty: CONSTANT };
     const drawn = sorted.slice(-MOST_BARS);
+    /** @type {(name: string, field: "first_order" | "total", color: string) => ChartOption} */
     const bar = (name, field, color) => ({
       type: "bar",
       name,
@@ -48,20 +52,26 @@ export function importanceChart(data) {
         whiskers(drawn, ink),
       ],
     };
-    option.tooltip = { ...option.tooltip, trigger: "axis", formatter: ([first]) => sentence(drawn[first.dataIndex]) };
-    const header = ["parameter", "first_order", "first_order_error", "total", "total_error"];
-    const best = sorted.at(-1);
+    option.tooltip = {
+      ...option.tooltip,
+      trigger: "axis",
+      formatter: (/** @type {{ dataIndex: number }[]} */ [first]) => sentence(drawn[first.dataIndex]),
+    };
+    const columns = /** @type {const} */ (["first_order", "first_order_error", "total", "total_error"]);
     const share = Math.round(100 * best.total);
     return {
       option,
-      header,
-      rows: sorted.map((each) => header.map((name) => each[name === "parameter" ? "name" : name])).reverse(),
+      header: ["parameter", ...columns],
+      rows: sorted.map((each) => [each.name, ...columns.map((name) => each[name])]).reverse(),
       said: `${titles.get(best.name)} matters most: ${share}% of the variance, from ${found.results} results.`,
       height: Math.max(320, 60 + 38 * drawn.length),
     };
   });
 }
 
+/** The importance of a parameter in words.
+ * @param {Importance["parameters"][0]} each
+ */
 const sentence = (each) =>
   [
     each.name,
@@ -69,7 +79,10 @@ const sentence = (each) =>
     `with all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`,
   ].join("\n");
 
-/** The standard error of each total index. */
+/** The standard error of each total index.
+ * @param {Importance["parameters"]} drawn
+ * @param {Colours} ink
+ */
 function whiskers(drawn, ink) {
   return {
     type: "custom",
@@ -77,7 +90,7 @@ function whiskers(drawn, ink) {
     z: 5,
     data: drawn.map((each, i) => [each.total - each.total_error, i, each.total + each.total_error]),
     encode: { x: [0, 2], y: 1 },
-    renderItem: (_, api) => {
+    renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const height = api.size([0, 1])[1];
       const [low, y] = api.coord([Math.max(0, api.value(0)), api.value(1)]);
       const [high] = api.coord([Math.min(1, api.value(2)), api.value(1)]);
@@ -87,6 +100,7 @@ function whiskers(drawn, ink) {
   };
 }
 
+/** @param {import("./data.js").StudyData} data */
 export function parallelChart(data) {
   return new Chart("parallel", async () => {
     const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
@@ -95,7 +109,8 @@ export function parallelChart(data) {
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
     const values = found.map((each) => each.value);
-    const isNarrow = document.getElementById("parallel").clientWidth < 560;
+    const isNarrow = byId("parallel", HTMLElement).clientWidth < 560;
+    /** @type {ChartOption[]} */
     const axes = scales.map((scale, dim) => {
       const { low: min, high: max } = scale.parameter;
       const kind = scale.isNumeric
@@ -107,7 +122,10 @@ export function parallelChart(data) {
     const worstFirst = [...found].sort((a, b) =>
       study.direction === "minimize" ? b.value - a.value : a.value - b.value,
     );
-    const line = (each) => [...scales.map((scale) => scale.position(each.parameters[scale.name])), each.value];
+    const line = (/** @type {Result} */ each) => [
+      ...scales.map((scale) => scale.position(each.parameters[scale.name])),
+      each.value,
+    ];
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
@@ -123,7 +141,7 @@ export function parallelChart(data) {
           nameTruncate: { maxWidth: isNarrow ? 60 : 90 },
           axisLabel: {
             color: ink.muted,
-            formatter: (at) => (typeof at === "number" ? figure(at, 3) : at),
+            formatter: (/** @type {unknown} */ at) => (typeof at === "number" ? figure(at, 3) : at),
             hideOverlap: true,
           },
           axisLine: { lineStyle: { color: ink.muted } },
@@ -148,6 +166,7 @@ export function parallelChart(data) {
   });
 }
 
+/** @param {import("./data.js").StudyData} data */
 export function slicesChart(data) {
   return new Chart("slices", async () => {
     const [study, scales, importance] = await Promise.all([data.study(), data.axes(), data.importance()]);
@@ -160,7 +179,7 @@ export function slicesChart(data) {
     const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
-    const width = document.getElementById("slices").clientWidth;
+    const width = byId("slices", HTMLElement).clientWidth;
     const columns = Math.min(drawn.length, width > 900 ? 3 : width > 560 ? 2 : 1);
     /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
@@ -188,7 +207,7 @@ export function slicesChart(data) {
           max: high,
           axisLabel: {
             color: ink.muted,
-            formatter: (at) => figure(at, 3),
+            formatter: (/** @type {number} */ at) => figure(at, 3),
             hideOverlap: true,
             showMinLabel: false,
             showMaxLabel: false,
@@ -200,7 +219,7 @@ export function slicesChart(data) {
     option.tooltip = {
       ...option.tooltip,
       trigger: "axis",
-      formatter: ([first]) => {
+      formatter: (/** @type {{ seriesIndex: number, dataIndex: number, value: number[] }[]} */ [first]) => {
         const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
         const scale = drawn[first.seriesIndex >> 1];
         return [
@@ -214,13 +233,13 @@ export function slicesChart(data) {
       slice.axes[0].values.map((value, k) => [
         drawn[i].name,
         value,
-        ...["mean", "std", "lcb", "ucb"].map((name) => slice.predictions[k][name]),
+        ...PREDICTED.map((name) => slice.predictions[k][name]),
       ]),
     );
     const left = scales.length - drawn.length;
     return {
       option,
-      header: ["parameter", "value", "mean", "std", "lcb", "ucb"],
+      header: ["parameter", "value", ...PREDICTED],
       rows,
       height: 30 + 230 * Math.ceil(drawn.length / columns),
       said: [
@@ -234,6 +253,8 @@ export function slicesChart(data) {
 
 /** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told
  * apart.
+ * @param {Slice[]} slices
+ * @param {Result[]} results
  */
 function extent(slices, results) {
   const all = slices.flatMap((slice) => slice.predictions);
@@ -249,7 +270,10 @@ function extent(slices, results) {
   ];
 }
 
-/** The name of a parameter, with what it needs to exist. */
+/** The name of a parameter, with what it needs to exist.
+ * @param {import("./scale.js").Scale} scale
+ * @param {Point} at
+ */
 function named(scale, at) {
   const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} = ${shown(at[name])}`);
   return [scale.axisName, ...needed].join(", ");
@@ -257,6 +281,10 @@ function named(scale, at) {
 
 /** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
  * values.
+ * @param {import("./scale.js").Scale} scale
+ * @param {Slice} slice
+ * @param {number} i of the grid
+ * @param {Colours} ink
  */
 function bandAndMean(scale, slice, i, ink) {
   const at = slice.axes[0].values.map((value) => scale.position(value));
@@ -271,7 +299,7 @@ function bandAndMean(scale, slice, i, ink) {
     z: 1,
     data: rows,
     encode: { x: 0, y: [1, 2] },
-    renderItem: (params, api) => {
+    renderItem: (/** @type {{ dataIndex: number }} */ params, /** @type {Canvas} */ api) => {
       const k = params.dataIndex;
       const [x, bottom] = api.coord([rows[k][0], rows[k][1]]);
       const [, top] = api.coord([rows[k][0], rows[k][2]]);
@@ -304,6 +332,7 @@ function bandAndMean(scale, slice, i, ink) {
   return [band, mean];
 }
 
+/** @param {import("./data.js").StudyData} data */
 export function contourChart(data) {
   const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => byId(id, HTMLSelectElement));
   return new Chart(
@@ -321,9 +350,10 @@ export function contourChart(data) {
       const ink = colours();
       const [columns, lines] = slice.axes.map((axis) => axis.values);
       const [edgesX, edgesY] = [x.edges(columns), y.edges(lines)];
+      const coloured = (/** @type {Record<string, any>} */ each) => each[colour.value] ?? NaN;
       const cells = slice.predictions.map((each, k) => {
         const [i, j] = [Math.floor(k / lines.length), k % lines.length];
-        return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], each[colour.value]];
+        return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], coloured(each)];
       });
       const isReversed = study.direction === "minimize" && colour.value === "mean";
       /** @type {ChartOption} */
@@ -342,10 +372,10 @@ export function contourChart(data) {
       ];
       option.tooltip = {
         ...option.tooltip,
-        formatter: ({ seriesIndex, dataIndex, data: point }) =>
+        formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
           seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result),
       };
-      const aboutPlace = (k) => {
+      const aboutPlace = (/** @type {number} */ k) => {
         const { mean, std } = slice.predictions[k];
         return [
           ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
@@ -387,18 +417,27 @@ export function contourChart(data) {
   );
 }
 
-/** The two parameters that are chosen; two different ones. */
+/** The two parameters that are chosen; two different ones.
+ * @param {import("./scale.js").Scale[]} scales two or more
+ * @param {HTMLSelectElement} across
+ * @param {HTMLSelectElement} up
+ */
 export function chosen(scales, across, up) {
   const x = scales[Number(across.value) || 0];
   let y = scales[Number(up.value)] ?? scales[1];
   if (x === y) {
-    y = scales.find((scale) => scale !== x);
+    y = scales[x === scales[0] ? 1 : 0];
     up.value = String(scales.indexOf(y));
   }
   return [x, y];
 }
 
-/** @returns {ChartOption} */
+/** What is drawn over two parameters.
+ * @param {Across} x
+ * @param {Across} y
+ * @param {Colours} ink
+ * @returns {ChartOption}
+ */
 export function plane(x, y, ink) {
   return {
     ...common(ink),
@@ -409,7 +448,11 @@ export function plane(x, y, ink) {
   };
 }
 
-/** Boxes [left, right, bottom, top, value]; the value gives the colour unless the style does. */
+/** Boxes [left, right, bottom, top, value]; the value gives the colour unless the style does.
+ * @param {number[][]} cells
+ * @param {(place: number) => ChartOption} style
+ * @returns {ChartOption}
+ */
 export function rectangles(cells, style) {
   return {
     type: "custom",
@@ -417,7 +460,7 @@ export function rectangles(cells, style) {
     data: cells,
     encode: { x: [0, 1], y: [2, 3] },
     clip: true,
-    renderItem: (params, api) => {
+    renderItem: (/** @type {{ dataIndex: number }} */ params, /** @type {Canvas} */ api) => {
       const [left, bottom] = api.coord([api.value(0), api.value(2)]);
       const [right, top] = api.coord([api.value(1), api.value(3)]);
       const shape = { x: left, y: top, width: right - left + 0.4, height: bottom - top + 0.4 };
@@ -426,7 +469,10 @@ export function rectangles(cells, style) {
   };
 }
 
-/** What is not to be searched. */
+/** What is not to be searched.
+ * @param {Colours} ink
+ * @returns {ChartOption}
+ */
 export function hatched(ink) {
   return {
     fill: ink.line,
@@ -436,6 +482,13 @@ export function hatched(ink) {
   };
 }
 
+/** The results that count, over two parameters.
+ * @param {Result[]} found
+ * @param {Across} x
+ * @param {Across} y
+ * @param {Colours} ink
+ * @returns {ChartOption}
+ */
 export function points(found, x, y, ink) {
   const placed = found
     .filter((each) => !each.excluded)
@@ -453,6 +506,9 @@ export function points(found, x, y, ink) {
   };
 }
 
+/** A result in words.
+ * @param {Result} result
+ */
 export function aboutResult(result) {
   return `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}\n${figure(result.value, 6)}`;
 }

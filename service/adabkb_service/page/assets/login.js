@@ -4,13 +4,39 @@ import { root } from "./calls.js";
 import { byId } from "./elements.js";
 
 const form = byId("login", HTMLFormElement);
-const refusal = document.getElementById("refusal");
+const refusal = byId("refusal", HTMLElement);
 
+/** The answer to a request.
+ * @param {string} path
+ * @param {RequestInit} options
+ */
+async function ask(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    throw new Error("The server does not answer. Try again.", { cause: error });
+  }
+}
+
+/** Wait for something, and say why it fails.
+ * @param {Promise<void>} something
+ */
+async function tried(something) {
+  refusal.textContent = "";
+  try {
+    await something;
+  } catch (error) {
+    refusal.textContent = error.message;
+  }
+}
+
+/** @param {string} token */
 async function logIn(token) {
   const headers = { Accept: "application/json", Authorization: `Bearer ${token}` };
-  const answer = await fetch(`${root}/login`, { method: "POST", headers });
+  const answer = await ask(`${root}/login`, { method: "POST", headers });
   if (!answer.ok) {
-    refusal.textContent = (await answer.json()).detail;
+    const { detail } = await answer.json().catch(() => ({}));
+    refusal.textContent = detail ?? `The server answered ${answer.status}.`;
   } else if (location.pathname === `${root}/login`) {
     location.replace(`${root}/`);
   } else {
@@ -21,29 +47,34 @@ async function logIn(token) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  logIn(String(new FormData(form).get("token")).trim());
+  tried(logIn(String(new FormData(form).get("token")).trim()));
 });
 
+/** Who a token is of: by a header, or by the cookie.
+ * @param {Record<string, string>} headers
+ */
 async function whoIs(headers) {
-  const answer = await fetch(`${root}/v1/tokens/self`, { headers: { Accept: "application/json", ...headers } });
+  const answer = await ask(`${root}/v1/tokens/self`, { headers: { Accept: "application/json", ...headers } });
   return answer.ok ? answer.json() : null;
 }
 
-// A page of another site may lead here, with a token of its owner: nobody is logged in by it as somebody else unasked.
+/** A page of another site may lead here, with a token of its owner: nobody is logged in by it as somebody else unasked.
+ * @param {string} token
+ */
 async function offer(token) {
   const [present, linked] = await Promise.all([whoIs({}), whoIs({ Authorization: `Bearer ${token}` })]);
   if (!linked || (!present && linked.scope === "read")) return logIn(token);
   const now = present ? `You are logged in as ${present.user}. ` : "";
-  document.getElementById("asked").textContent = `${now}This link logs you in as ${linked.user}.`;
-  const keep = document.getElementById("keep");
+  byId("asked", HTMLElement).textContent = `${now}This link logs you in as ${linked.user}.`;
+  const keep = byId("keep", HTMLButtonElement);
   keep.textContent = present ? `Stay ${present.user}` : "Do not use the link";
   keep.addEventListener("click", () => {
     history.replaceState(null, "", location.pathname + location.search);
     location.reload();
   });
-  document.getElementById("use").addEventListener("click", () => logIn(token));
-  document.getElementById("question").hidden = false;
+  byId("use", HTMLButtonElement).addEventListener("click", () => tried(logIn(token)));
+  byId("question", HTMLElement).hidden = false;
 }
 
 const linked = new URLSearchParams(location.hash.slice(1)).get("token");
-if (linked) offer(linked);
+if (linked) tried(offer(linked));

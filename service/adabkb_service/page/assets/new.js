@@ -14,7 +14,7 @@ import {
 import { isSent, sent } from "./definition-as-json.js";
 import { byId } from "./elements.js";
 import { tellProblem } from "./forms.js";
-import { addCombination, fitSpace, part } from "./space.js";
+import { addCombination, area, fitSpace } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
 const { like } = form.dataset;
@@ -26,19 +26,22 @@ const ADD = {
   quantity: [addQuantity, "metric"],
 };
 
+/** @type {Record<string, string>} */
 const LABELS = { low: "“From”", high: "“to”" };
 
+/** @type {(fault: { pointer: string, detail: string }) => string} */
 form.inWords = ({ pointer, detail }) =>
   /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
     ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
     : detail;
 form.made = sent;
+/** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
-document.getElementById("parameters").addEventListener("input", fitSpace);
-document.getElementById("add-exclusion").addEventListener("click", addCombination);
+byId("parameters", HTMLElement).addEventListener("input", fitSpace);
+byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);
 for (const [name, [add, first]] of Object.entries(ADD))
-  document.getElementById(`add-${name}`).addEventListener("click", () => part(add(), first).focus());
+  byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => area(add(), first).focus());
 describe(form);
 fitFields();
 if (like) {
@@ -54,6 +57,7 @@ if ("edits" in form.dataset) {
   const { changes, placed, startEditing } = await import("./editing.js");
   startEditing();
   form.made = changes;
+  /** @param {string} pointer */
   form.fieldOf = (pointer) => {
     const found = placed(pointer);
     return typeof found === "string" ? fieldOf(found) : found;

@@ -4,10 +4,14 @@ import { byId } from "./elements.js";
 
 /** Events that somebody is told of who does not look at the page, as webhooks are. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
+/** @param {StudyEvent} event */
 const isTold = ({ kind, payload }) =>
   kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed;
 
-/** Let the button turn notifications on and off, and answer what tells of an event in words. */
+/** Let the button turn notifications on and off, and answer what tells of an event in words.
+ * @param {string} study
+ * @returns {(event: StudyEvent, text: string) => void}
+ */
 export function notices(study) {
   const button = byId("notify", HTMLButtonElement);
   const key = `notify ${study}`;

@@ -4,17 +4,31 @@
 
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
-import { around, byId, every } from "./elements.js";
+import { around, byId, dataOf, every, holder } from "./elements.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./session.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
 import { span, tellTimes } from "./words.js";
 
+/** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
+/** @typedef {Way & { path: string }} Request */
+/**
+ * @typedef {object} Action
+ * @property {(answer: any, sent: any, element: HTMLElement) => string} [says]
+ * @property {(answer: any, sent: any, element: HTMLElement) => Way | null} [undo]
+ * @property {(answer: any) => string} [goto]
+ * @property {(answer: any, sent: any, element: HTMLElement) => unknown} [after]
+ */
+
+/** @param {string} id */
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 
-/** The former values of the fields that a form has changed. */
+/** The former values of the fields that a form has changed.
+ * @param {HTMLElement} element
+ * @param {Record<string, unknown>} sent
+ */
 function before(element, sent) {
-  const was = JSON.parse(element.dataset.before);
+  const was = JSON.parse(dataOf(element, "before"));
   return Object.fromEntries(
     Object.keys(sent)
       .filter((name) => name in was)
@@ -22,6 +36,9 @@ function before(element, sent) {
   );
 }
 
+/** Which points somebody has got, in words.
+ * @param {{ plate?: number }[]} trials
+ */
 function reserved(trials) {
   return trials.length > 1
     ? `${trials.length} points of plate ${trials[0].plate} are reserved for you.`
@@ -30,6 +47,7 @@ function reserved(trials) {
 
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
  * and the element; ``after`` shows what came.
+ * @type {Record<string, Action>}
  */
 const ACTIONS = {
   preview: {
@@ -39,8 +57,9 @@ const ACTIONS = {
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
     goto: ({ trials, study }) =>
-      trials.length &&
-      `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`,
+      trials.length
+        ? `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`
+        : "",
     says: ({ trials, reason }) => (trials.length ? reserved(trials) : `No point now: ${reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
@@ -90,8 +109,10 @@ const ACTIONS = {
   },
   catalogue: {
     says: () => "The catalogue is changed.",
-    undo: (_, { catalogues }) =>
-      reversed(catalogues) && { method: "PATCH", body: { catalogues: reversed(catalogues) } },
+    undo: (_, sent) => {
+      const catalogues = reversed(sent.catalogues);
+      return catalogues && { method: "PATCH", body: { catalogues } };
+    },
     goto: stay,
   },
   note: {
@@ -108,7 +129,7 @@ const ACTIONS = {
   fail: { says: () => "The trial has failed.", goto: stay },
   delete: {
     says: () => "The study is in the trash.",
-    undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }),
+    undo: (_, __, element) => ({ method: "POST", path: `${pathOf(element)}/restore` }),
     goto: () => `${root}/`,
   },
   restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
@@ -116,7 +137,7 @@ const ACTIONS = {
   share: { says: () => "The study is shared.", goto: stay },
   unshare: {
     says: () => "The right is revoked.",
-    undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }),
+    undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(dataOf(element, "before")) }),
     goto: stay,
   },
   link: { says: () => "Copy the link now: it is not shown again.", after: showLink },
@@ -136,41 +157,64 @@ function stay() {
   return location.href;
 }
 
+/** @param {Record<string, any>} sent */
 const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "The result is corrected.");
 
-/** The token of a link is behind the #, so no log of a server or a proxy has it. */
+/** The token of a link is behind the #, so no log of a server or a proxy has it.
+ * @param {{ token: string }} answer
+ */
 function showLink({ token }) {
   const field = byId("made-link", HTMLInputElement);
-  field.value = `${location.origin}${field.dataset.page}#token=${token}`;
-  document.getElementById("made").hidden = false;
+  field.value = `${location.origin}${dataOf(field, "page")}#token=${token}`;
+  byId("made", HTMLElement).hidden = false;
   field.select();
 }
 
+/** Show what signs the messages of a webhook.
+ * @param {{ secret: string }} answer
+ */
 function showSecret({ secret }) {
   const field = byId("made-secret", HTMLInputElement);
   field.value = secret;
-  document.getElementById("made").hidden = false;
+  byId("made", HTMLElement).hidden = false;
   field.select();
 }
 
+/** The method and the path that an element sends to.
+ * @param {HTMLElement} element
+ */
+const apiOf = (element) => dataOf(element, "api").split(" ");
+/** @param {HTMLElement} element */
+const pathOf = (element) => apiOf(element)[1];
+
+/** The request that takes back a result which was just stored.
+ * @type {NonNullable<Action["undo"]>}
+ */
 function exclusion(answer, _, element) {
-  const path = element.dataset.api.split(" ")[1].replace(/observe$/, `observations/${answer.observation.seq}`);
+  const path = pathOf(element).replace(/observe$/, `observations/${answer.observation.seq}`);
   return { method: "PATCH", path, body: { excluded: true } };
 }
 
-/** What a button sends, with the name that somebody last asked by if it asks for a trial. */
+/** What a button sends, with the name that somebody last asked by if it asks for a trial.
+ * @param {HTMLElement} button
+ * @param {Record<string, unknown>} sent
+ */
 function asWorker(button, sent) {
   const worker = button.dataset.action === "ask" && localStorage.getItem("worker");
   return worker ? { ...sent, worker } : sent;
 }
 
+/** Send something to the API, and say what came of it.
+ * @param {HTMLElement} element whose data attributes name the request and the action
+ * @param {any} sent
+ */
 async function perform(element, sent) {
-  const [method, path] = element.dataset.api.split(" ");
+  const [method, path] = apiOf(element);
   const answer = await call(method, path, sent);
-  const { says, undo, goto, after } = ACTIONS[element.dataset.action];
+  const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
   const text = says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
-  const back = way && { path, ...way };
+  const back = way ? { path, ...way } : undefined;
   const target = goto?.(answer);
   element.closest("dialog")?.close();
   if (target) {
@@ -184,6 +228,10 @@ async function perform(element, sent) {
   changed();
 }
 
+/** Send a request that takes something back.
+ * @param {Request} request
+ * @param {boolean} isElsewhere whether the page was loaded since
+ */
 async function takeBack({ method, path, body: sent }, isElsewhere = false) {
   try {
     await call(method, path, sent);
@@ -208,7 +256,7 @@ document.addEventListener("submit", async (event) => {
   button.disabled = true;
   try {
     for (const field of every(form, "[data-remember]", HTMLInputElement))
-      localStorage.setItem(field.dataset.remember, field.value);
+      localStorage.setItem(dataOf(field, "remember"), field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
@@ -225,12 +273,12 @@ document.addEventListener("click", async (event) => {
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
   }
-  if ("closes" in button.dataset) button.closest("dialog").close();
+  if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {
     button.disabled = true;
     try {
-      await perform(button, asWorker(button, JSON.parse(button.dataset.body)));
+      await perform(button, asWorker(button, JSON.parse(dataOf(button, "body"))));
     } catch (error) {
       say(error.message);
     } finally {
@@ -239,6 +287,9 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+/** Write what depends on the browser: times, and the address of the server.
+ * @param {ParentNode} element
+ */
 function freshen(element) {
   tellTimes(element);
   for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
@@ -255,7 +306,7 @@ document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
 for (const field of every(document, "[data-remember]", HTMLInputElement))
-  field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
+  field.value ||= localStorage.getItem(dataOf(field, "remember")) ?? "";
 freshen(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

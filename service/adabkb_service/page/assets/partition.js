@@ -6,8 +6,10 @@ import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learn
 import { figure, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
+/** @type {Record<string, string>} */
 const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
 
+/** @param {import("./data.js").StudyData} data */
 export function partitionChart(data) {
   const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`partition-${part}`, HTMLSelectElement));
   const [withPoints, step] = ["points", "step"].map((part) => byId(`partition-${part}`, HTMLInputElement));
@@ -40,12 +42,12 @@ export function partitionChart(data) {
       );
       const hasIndex = items.some((cell) => cell.index !== null);
       const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
-      const value = (cell) => cell[coloured] ?? NaN;
+      const value = (/** @type {Record<string, any>} */ cell) => cell[coloured] ?? NaN;
       const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
       const blank = met.filter(
         (cell) => cell.status === "pruned" || (cell.status === "leaf" && !Number.isFinite(value(cell))),
       );
-      const box = (cell) => {
+      const box = (/** @type {PartitionCell} */ cell) => {
         const [bottom, top] = y ? y.box(cell.low[y.name], cell.high[y.name]) : [0, 1];
         return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
       };
@@ -67,12 +69,12 @@ export function partitionChart(data) {
       if (!leaves.length) option.visualMap = [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)
-        option.series.push(points(seen, x, y, ink), star(through, x, y, now === end && recommendation.model));
+        option.series.push(points(seen, x, y, ink), star(through, x, y, now === end && recommendation.model !== null));
       option.tooltip = {
         ...option.tooltip,
-        formatter: ({ seriesIndex, dataIndex, data: point }) =>
+        formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
           seriesIndex < 2
-            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], [x, y].filter(Boolean))
+            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x])
             : point.result
               ? aboutResult(point.result)
               : "recommended point",
@@ -110,10 +112,11 @@ export function partitionChart(data) {
     isAtEnd = step.value === step.max;
     chart.due(true);
   });
-  let playing = null;
+  /** @type {number | undefined} */
+  let playing;
   const stop = () => {
     clearInterval(playing);
-    playing = null;
+    playing = undefined;
     play.textContent = "▶";
     play.setAttribute("aria-label", "Replay");
   };
@@ -136,32 +139,46 @@ export function partitionChart(data) {
 /** The cells as they were after a number of results: those created no later than the newest cell that one of the
  * trials until then was suggested from. Cells are listed in order of creation, children of a cell together. What was
  * pruned when is not known, so only the last step shows it; colours are what the model says now.
+ * @param {PartitionCell[]} cells
+ * @param {Result[]} results
+ * @param {number} now
+ * @param {number} end
  */
 function tree(cells, results, now, end) {
   if (now === end) return cells;
   const place = new Map(cells.map((cell, i) => [cell.key, i]));
   let last = 0;
   for (const each of results) if (each.seq <= now && each.cell) last = Math.max(last, place.get(each.cell) ?? 0);
-  const parent = (cell) => cell.key.slice(0, cell.key.lastIndexOf("."));
+  const parent = (/** @type {PartitionCell} */ cell) => cell.key.slice(0, cell.key.lastIndexOf("."));
   while (last > 0 && last + 1 < cells.length && family(cells[last + 1]) === family(cells[last])) last += 1;
   const known = cells.slice(0, last + 1);
   const divided = new Set(known.map(parent));
   return known.filter((cell) => !divided.has(cell.key)).map((cell) => ({ ...cell, status: "leaf" }));
 }
 
-/** What siblings have in common: the parent and, where a cut names its axis, the axis. */
+/** What siblings have in common: the parent and, where a cut names its axis, the axis.
+ * @param {PartitionCell} cell
+ */
 const family = (cell) => cell.key.replace(/\d+$/, "");
 
-/** A scale without values, across which a single parameter's cells are drawn. */
+/** A scale without values, across which a single parameter's cells are drawn.
+ * @returns {Across}
+ */
 function flat() {
   return {
     axis: () => ({ type: "value", show: false, min: 0, max: 1 }),
     position: () => 0.5,
-    label: () => "",
     name: "",
   };
 }
 
+/** The recommended point, if it is there.
+ * @param {Point} through
+ * @param {Across} x
+ * @param {Across} y
+ * @param {boolean} isThere
+ * @returns {ChartOption}
+ */
 function star(through, x, y, isThere) {
   const data = isThere ? [[x.position(through[x.name]), y.position(through[y.name])]] : [];
   return {
@@ -174,6 +191,10 @@ function star(through, x, y, isThere) {
   };
 }
 
+/** A cell in words.
+ * @param {PartitionCell} cell
+ * @param {import("./scale.js").Scale[]} drawn
+ */
 function aboutCell(cell, drawn) {
   const sides = drawn.map((scale) => `${scale.name} ${shown(cell.low[scale.name])} to ${shown(cell.high[scale.name])}`);
   const bound = cell.index === null ? [] : [`index ${figure(cell.index, 4)}`];
@@ -185,8 +206,17 @@ function aboutCell(cell, drawn) {
   ].join("\n");
 }
 
+/** The chart in words.
+ * @param {PartitionCell[]} met by the plane
+ * @param {PartitionCell[]} cells
+ * @param {boolean} isAll
+ * @param {import("./scale.js").Scale[]} others
+ * @param {Point} through
+ * @param {boolean} lacksIndex
+ * @param {boolean} isPast
+ */
 function said(met, cells, isAll, others, through, lacksIndex, isPast) {
-  const count = (status) => cells.filter((cell) => cell.status === status).length;
+  const count = (/** @type {string} */ status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
   const parts = [`${leaves} of ${count("leaf")} leaves intersect this plane; pruned, hatched: ${count("pruned")}`];
   if (others.length)

@@ -3,18 +3,24 @@
 
 import { call } from "./calls.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
-import { byId, every, made } from "./elements.js";
+import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read } from "./table.js";
 import { say } from "./toasts.js";
 import { counted, shown } from "./words.js";
+
+/** @typedef {ReturnType<typeof read>} Table */
+/** @typedef {{ table: Table, known: Role[], keys: string[], rows: PastedRow[] }} Turn */
 
 const MOST_FAULTS = 8;
 const MOST_SHOWN = 12;
 const BATCH = 500;
 const MOST_UNDONE = 100;
 
-/** Let the form take a table of results of a study. */
+/** Let the form take a table of results of a study.
+ * @param {HTMLFormElement} form
+ * @param {import("./data.js").StudyData} data
+ */
 export function takeTables(form, data) {
   const part = {
     go: byId("paste-go", HTMLButtonElement),
@@ -25,9 +31,10 @@ export function takeTables(form, data) {
     text: byId("paste-text", HTMLTextAreaElement),
     said: byId("paste-said", HTMLElement),
   };
+  /** @type {Turn | null} */
   let looked = null; // at what is in the form: its rows, and what becomes of each
 
-  const show = (step) => {
+  const show = (/** @type {"text" | "preview"} */ step) => {
     for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
     part.back.hidden = step === "text";
     if (step === "text") {
@@ -37,9 +44,14 @@ export function takeTables(form, data) {
     }
   };
 
-  /** Read the rows by what the columns are, try them on the server, and show what would become of them. */
+  /** Read the rows by what the columns are, try them on the server, and show what would become of them.
+   * @param {Table} table
+   * @param {Role[]} known
+   * @param {string[]} keys of the columns
+   */
   const look = async (table, known, keys) => {
     clearProblem(form);
+    /** @type {Turn} */
     const turn = { table, known, keys, rows: [] };
     looked = turn;
     part.go.disabled = true;
@@ -47,6 +59,7 @@ export function takeTables(form, data) {
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
     turn.rows = table.rows.map((row) => understood(row, columns, table.header));
+    const choose = (/** @type {string[]} */ others) => look(table, known, others);
     draw(turn, choose);
     if (lacking) {
       tellProblem(form, new Error(lacking));
@@ -55,15 +68,16 @@ export function takeTables(form, data) {
     await tried(data, turn, () => looked === turn);
     if (looked !== turn) return;
     draw(turn, choose);
-    settle();
+    settle(turn);
   };
-  const choose = (keys) => look(looked.table, looked.known, keys);
 
-  /** Say what will be stored, and whether it can be. */
-  function settle() {
-    const good = looked.rows.filter((row) => row.item && !row.faults.length);
-    const bad = looked.rows.filter((row) => row.faults.length);
-    const left = looked.rows.length - good.length - bad.length;
+  /** Say what will be stored, and whether it can be.
+   * @param {Turn} turn
+   */
+  function settle({ rows }) {
+    const good = rows.filter((row) => row.item && !row.faults.length);
+    const bad = rows.filter((row) => row.faults.length);
+    const left = rows.length - good.length - bad.length;
     const told = [`${counted(good.length, "result")} will be added.`];
     if (left)
       told.push(
@@ -73,23 +87,24 @@ export function takeTables(form, data) {
       );
     part.said.textContent = told.join(" ");
     part.skipLine.hidden = !bad.length;
-    part.skipLine.querySelector("span").textContent =
+    one(part.skipLine, "span", HTMLElement).textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
     part.go.textContent = `Add ${counted(good.length, "result")}`;
     part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
     if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
   }
-  part.skip.addEventListener("change", settle);
+  part.skip.addEventListener("change", () => looked && settle(looked));
   part.back.addEventListener("click", () => show("text"));
-  form.closest("dialog").addEventListener("close", () => show("text"));
+  const dialog = holder(form, "dialog", HTMLDialogElement);
+  dialog.addEventListener("close", () => show("text"));
   part.file.addEventListener("change", async () => {
     clearProblem(form);
-    const [file] = part.file.files;
+    const file = part.file.files?.[0];
     if (!file) return;
     try {
       part.text.value = file.name.toLowerCase().endsWith(".xlsx")
-        ? await sheet(form.dataset.sheet, file)
+        ? await sheet(dataOf(form, "sheet"), file)
         : await file.text();
       part.file.value = "";
       await begin();
@@ -114,7 +129,7 @@ export function takeTables(form, data) {
     part.go.disabled = true;
     try {
       if (!looked) await begin();
-      else await store();
+      else await store(looked);
     } catch (error) {
       tellProblem(form, error);
     } finally {
@@ -122,17 +137,23 @@ export function takeTables(form, data) {
     }
   });
 
-  async function store() {
-    const rows = looked.rows.filter((row) => row.item && !row.faults.length);
+  /** Store what can be stored.
+   * @param {Turn} turn
+   */
+  async function store(turn) {
+    const rows = turn.rows.filter((row) => row.item && !row.faults.length);
+    /** @type {number[]} */
     const seqs = [];
     for (let start = 0; start < rows.length; start += BATCH) {
       const some = rows.slice(start, start + BATCH);
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
-      seqs.push(...answer.items.filter((item) => item.observation).map((item) => item.observation.seq));
+      /** @type {{ observation?: { seq: number } | null }[]} */
+      const stored = answer.items;
+      seqs.push(...stored.flatMap(({ observation }) => (observation ? [observation.seq] : [])));
       part.said.textContent = `Stored: ${seqs.length} of ${rows.length}.`;
     }
     part.text.value = "";
-    form.closest("dialog").close();
+    dialog.close();
     const undo = async () => {
       for (const seq of seqs)
         await call("PATCH", `${data.api}/observations/${seq}`, {
@@ -148,7 +169,10 @@ export function takeTables(form, data) {
 
 const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
 
-/** The text of an Excel file, which the server reads. */
+/** The text of an Excel file, which the server reads.
+ * @param {string} path
+ * @param {File} file
+ */
 async function sheet(path, file) {
   const answer = await fetch(path, {
     method: "POST",
@@ -160,7 +184,10 @@ async function sheet(path, file) {
   throw new Error(problem.errors?.[0]?.detail ?? problem.detail ?? `The server answered ${answer.status}.`);
 }
 
-/** What the columns lack, in a sentence; empty if they are enough. */
+/** What the columns lack, in a sentence; empty if they are enough.
+ * @param {Role[]} known
+ * @param {string[]} keys of the columns
+ */
 function missing(known, keys) {
   const needed = known.filter(
     (role) =>
@@ -173,13 +200,21 @@ function missing(known, keys) {
   return `No column is assigned to ${names} yet. Choose ${where}.`;
 }
 
-/** A row as the columns have it: the result for the API, or why there is none. */
+/** A row as the columns have it: the result for the API, or why there is none.
+ * @param {{ line: number, cells: string[] }} row
+ * @param {(Role | undefined)[]} columns
+ * @param {string[]} header
+ */
 function understood({ line, cells }, columns, header) {
+  /** @type {PastedRow} */
   const row = { line, cells, shows: [], faults: [], item: null, left: "" };
+  /** @type {Record<string, any>} */
   const item = { parameters: Object.create(null) };
   let lacking = 0;
-  const fault = (i, message, remedy) =>
+  /** @type {(i: number, message: string, remedy: string) => void} */
+  const fault = (i, message, remedy) => {
     row.faults.push({ i, text: `Line ${line}, column ${header[i]}: ${message} ${remedy}` });
+  };
   if (cells.slice(header.length).some((cell) => cell !== "")) {
     const counts = `it has ${cells.length} cells, but the first line names ${header.length} columns`;
     const remedy = "Put tabs or semicolons between cells if commas are decimal.";
@@ -204,25 +239,34 @@ function understood({ line, cells }, columns, header) {
     }
     attempt(role, cell, i);
   });
+  /** Put a value where it belongs in the result.
+   * @param {string | undefined} group
+   * @param {string} name
+   * @param {unknown} value
+   */
   function put(group, name, value) {
     if (group) item[group] ??= Object.create(null);
     const holder = group ? item[group] : item;
     holder[name] = value;
   }
-  function attempt(role, cell, i) {
+  /** Read a cell, or say what is wrong with it.
+   * @param {Role} role
+   * @param {string} cell
+   * @param {number} i
+   */
+  function attempt({ key, group, field, read: readCell, isResult }, cell, i) {
+    if (!field || !readCell) return;
     try {
-      const [value, error] = role.isResult ? withError(cell, role.read) : [role.read(cell)];
-      put(role.group, role.field, value);
-      if (error !== undefined && role.key === "value") put(undefined, "std_error", error);
-      else if (error !== undefined) put("std_errors", role.field, error);
+      const [value, error] = isResult ? withError(cell, readCell) : [readCell(cell)];
+      put(group, field, value);
+      if (error !== undefined && key === "value") put(undefined, "std_error", error);
+      else if (error !== undefined) put("std_errors", field, error);
       row.shows[i] = error === undefined ? shown(value) : `${shown(value)} ± ${shown(error)}`;
     } catch (problem) {
       fault(
         i,
         problem.message,
-        role.isResult
-          ? "Write a number, or n.d. if there is no result."
-          : "Correct it, or leave the cell empty if unknown.",
+        isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.",
       );
     }
   }
@@ -233,18 +277,24 @@ function understood({ line, cells }, columns, header) {
   return row;
 }
 
-/** Ask the server what it would make of the rows; what it refuses is added to their faults. */
+/** Ask the server what it would make of the rows; what it refuses is added to their faults.
+ * @param {import("./data.js").StudyData} data
+ * @param {Turn} turn
+ * @param {() => boolean} isWanted
+ */
 async function tried(data, { rows, table, keys, known }, isWanted) {
   const good = rows.filter((row) => row.item && !row.faults.length);
   for (let start = 0; start < good.length && isWanted(); start += BATCH) {
     const some = good.slice(start, start + BATCH);
-    document.getElementById("paste-said").textContent = `Checking ${counted(good.length, "result")} …`;
+    byId("paste-said", HTMLElement).textContent = `Checking ${counted(good.length, "result")} …`;
     try {
       const answer = await call("POST", `${data.api}/observations`, {
         items: some.map((row) => row.item),
         dry_run: true,
       });
-      answer.items.forEach((found, k) => {
+      /** @type {{ status: number, detail: string, errors: { pointer: string, detail: string }[] }[]} */
+      const judged = answer.items;
+      judged.forEach((found, k) => {
         if (found.status < 400) return;
         const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
         some[k].faults.push(...faults.map((each) => placed(some[k], each.pointer, each.detail, table, keys, known)));
@@ -254,14 +304,22 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
       for (const { pointer, detail } of faults) {
         const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
         if (index === undefined) throw error;
-        some[index].faults.push(placed(some[index], within, detail, table, keys, known));
+        const row = some[Number(index)];
+        row.faults.push(placed(row, within, detail, table, keys, known));
       }
       if (!faults.length) throw error;
     }
   }
 }
 
-/** A fault with its line and its column: /parameters/minutes is in the column of minutes. */
+/** A fault with its line and its column: /parameters/minutes is in the column of minutes.
+ * @param {PastedRow} row
+ * @param {string} pointer
+ * @param {string} detail
+ * @param {Table} table
+ * @param {string[]} keys of the columns
+ * @param {Role[]} known
+ */
 function placed({ line }, pointer, detail, { header }, keys, known) {
   const [group, ...names] = pointer
     .split("/")
@@ -275,15 +333,21 @@ function placed({ line }, pointer, detail, { header }, keys, known) {
   return { i, text: `Line ${line}${where}: ${detail}` };
 }
 
+/** What is wrong with rows, a line for each fault.
+ * @param {PastedRow[]} rows
+ */
 function faultsOf(rows) {
   const told = rows.flatMap((row) => row.faults.map((each) => each.text));
   const more = told.length > MOST_FAULTS ? [`… and ${told.length - MOST_FAULTS} more`] : [];
   return [...told.slice(0, MOST_FAULTS), ...more, "Nothing was stored."].join("\n");
 }
 
-/** Show the columns with what they are, the first rows, and those that do not fit. */
+/** Show the columns with what they are, the first rows, and those that do not fit.
+ * @param {Turn} turn
+ * @param {(keys: string[]) => void} choose
+ */
 function draw({ table, known, keys, rows }, choose) {
-  const [head, body] = [document.querySelector("#paste-table thead"), document.querySelector("#paste-table tbody")];
+  const [head, body] = ["thead", "tbody"].map((part) => one(document, `#paste-table ${part}`, HTMLElement));
   const focused = document.activeElement?.id;
   const line = document.createElement("tr");
   line.append(made("th", {}, "Line"));
@@ -313,6 +377,11 @@ function draw({ table, known, keys, rows }, choose) {
   if (focused?.startsWith("paste-column-")) document.getElementById(focused)?.focus();
 }
 
+/** A row of the table as it is understood.
+ * @param {PastedRow} row
+ * @param {string[]} header
+ * @param {string[]} keys of the columns
+ */
 function drawn(row, header, keys) {
   const line = document.createElement("tr");
   line.className = row.left ? "left" : row.faults.length ? "faulty" : "";

@@ -1,11 +1,11 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered.
 
 import { StudyData } from "./data.js";
-import { around, every, made } from "./elements.js";
+import { around, byId, dataOf, every, holder, ifThere, made } from "./elements.js";
 import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
-/** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below?: HTMLElement } | null} */
+/** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
 let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
 let isStale = false; // whether the table has changed since, and still has to be read
 
@@ -31,19 +31,24 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   return input;
 }
 
+/** Let a row become a form.
+ * @param {HTMLTableRowElement} row
+ */
 function begin(row) {
   end();
-  const { api } = document.getElementById("rows").dataset;
+  const api = dataOf(byId("rows", HTMLElement), "api");
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
-  const asked = told ? null : JSON.parse(row.dataset.trial);
-  const cells = [...row.querySelectorAll("[data-field], [data-measured]")];
-  editor = { row, before: cells.map((cell) => [cell, [...cell.childNodes]]) };
+  const asked = told ? null : JSON.parse(dataOf(row, "trial"));
+  const cells = every(row, "[data-field], [data-measured]", HTMLElement);
+  /** @type {[Element, Node[]][]} */
+  const before = cells.map((cell) => [cell, [...cell.childNodes]]);
   for (const cell of cells) {
-    const { field: name, measured: metric } = cell.dataset;
+    const metric = cell.dataset.measured;
+    const name = metric ?? dataOf(cell, "field");
     const label = metric ?? (name === "value" ? "Result" : "Standard error");
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
     cell.replaceChildren(
-      field(metric ?? name, label, value, {
+      field(name, label, value, {
         group: metric === undefined ? undefined : "metrics",
         isOptional: told !== null && name === "std_error",
       }),
@@ -68,7 +73,8 @@ function begin(row) {
           }),
         },
   );
-  const errors = Object.keys(told ? told.std_errors : Object.fromEntries(asked.std_errors.map((name) => [name, null])));
+  /** @type {string[]} */
+  const errors = told ? Object.keys(told.std_errors) : asked.std_errors;
   for (const name of errors)
     form.append(
       labelled(
@@ -100,14 +106,15 @@ function begin(row) {
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
   row.classList.add("editing");
   row.after(below);
-  editor.below = below;
-  const first = cells
-    .map((cell) => cell.querySelector("input"))
-    .find((input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"));
+  editor = { row, before, below };
+  const first = every(row, "input", HTMLInputElement).find(
+    (input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"),
+  );
   first?.focus();
   first?.select();
 }
 
+/** @type {(text: string, input: HTMLElement) => HTMLElement} */
 const labelled = (text, input) => made("label", {}, `${text} `, input);
 
 /** Show the row as it was. */
@@ -134,7 +141,7 @@ function readAnew() {
 
 document.addEventListener("click", (event) => {
   const button = around(event, "#rows [data-edit]", HTMLElement);
-  if (button) begin(button.closest("tr"));
+  if (button) begin(holder(button, "tr", HTMLTableRowElement));
 });
 
 document.addEventListener("dblclick", (event) => {
@@ -161,9 +168,5 @@ document.body.addEventListener("study-changed", (event) => {
   readAnew();
 });
 
-const form = document.getElementById("paste-form"); // who may only read has none
-if (form)
-  takeTables(
-    form,
-    new StudyData((document.getElementById("study") ?? document.getElementById("results-page")).dataset.study),
-  );
+const form = ifThere("paste-form", HTMLFormElement); // who may only read has none
+if (form) takeTables(form, new StudyData(dataOf(holder(form, "[data-study]", HTMLElement), "study")));

@@ -2,10 +2,12 @@
 
 import { figure, inUnit, shown, titled } from "./words.js";
 
+/** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /** The scale of a parameter, from its declaration in the API. */
 export class Scale {
+  /** @param {Parameter} parameter */
   constructor(parameter) {
     this.parameter = parameter;
     this.name = parameter.name;
@@ -15,7 +17,9 @@ export class Scale {
     this.choices = parameter.kind === "bool" ? [false, true] : (parameter.choices ?? parameter.values ?? []);
   }
 
-  /** Where a value is drawn: a number at itself, a choice at its place in the list; NaN for a value that is absent. */
+  /** Where a value is drawn: a number at itself, a choice at its place in the list; NaN for a value that is absent.
+   * @param {unknown} value
+   */
   position(value) {
     if (value === undefined) return NaN;
     if (this.isNumeric) return Number(value);
@@ -23,7 +27,11 @@ export class Scale {
     return place < 0 ? NaN : place;
   }
 
-  /** The extent of a run of values: half a step beyond both ends where values are apart from each other. */
+  /** The extent of a run of values: half a step beyond both ends where values are apart from each other.
+   * @param {unknown} low
+   * @param {unknown} high
+   * @returns {[number, number]}
+   */
   box(low, high) {
     const [first, last] = [this.position(low), this.position(high)].sort((a, b) => a - b);
     if (this.isContinuous) return [first, last];
@@ -36,22 +44,31 @@ export class Scale {
     return this.box(this.parameter.low, this.parameter.high);
   }
 
-  /** Whether a cell holds a value; a parameter that does not exist in the cell, or has no value, separates nothing. */
+  /** Whether a cell holds a value; a parameter that does not exist in the cell, or has no value, separates nothing.
+   * @param {unknown} low
+   * @param {unknown} high
+   * @param {unknown} value
+   */
   holds(low, high, value) {
     const position = this.position(value);
     const [first, last] = this.box(low, high);
     return Number.isNaN(position) || Number.isNaN(first) || (first <= position && position <= last);
   }
 
-  /** The middles between neighbouring values, and the ends. */
+  /** The middles between neighbouring values, and the ends.
+   * @param {unknown[]} values
+   */
   edges(values) {
     const places = values.map((value) => this.position(value));
-    const middle = (a, b) => (this.isLog ? Math.sqrt(a * b) : (a + b) / 2);
+    const middle = (/** @type {number} */ a, /** @type {number} */ b) => (this.isLog ? Math.sqrt(a * b) : (a + b) / 2);
     const inner = places.slice(1).map((place, i) => middle(places[i], place));
     const [low, high] = this.ends;
     return [low, ...inner, high];
   }
 
+  /** What stands at a place.
+   * @param {number} position
+   */
   label(position) {
     return this.isNumeric
       ? inUnit(figure(position, 3), this.parameter.unit)
@@ -62,7 +79,10 @@ export class Scale {
     return titled(this.name, this.parameter.label, this.parameter.unit) + (this.isLog ? " (log)" : "");
   }
 
-  /** The options of an axis of ECharts. */
+  /** The options of an axis of ECharts.
+   * @param {Colours} colours
+   * @returns {ChartOption}
+   */
   axis(colours) {
     const [min, max] = this.ends;
     return {
@@ -78,7 +98,7 @@ export class Scale {
         customValues: this.ticks,
         showMinLabel: this.isContinuous || !this.isNumeric,
         showMaxLabel: this.isContinuous || !this.isNumeric,
-        formatter: (at) => this.tick(at),
+        formatter: (/** @type {number} */ at) => this.tick(at),
       },
       axisLine: { onZero: false, lineStyle: { color: colours.line } },
       splitLine: { show: false },
@@ -90,6 +110,7 @@ export class Scale {
     return this.isNumeric ? undefined : this.choices.map((_, i) => i);
   }
 
+  /** @param {number} at */
   tick(at) {
     if (this.isNumeric) return figure(at, 3);
     return Number.isInteger(at) && this.choices[at] !== undefined ? shown(this.choices[at]).slice(0, 16) : "";

@@ -2,11 +2,17 @@
 // in somebody else, and an administrator may have ended the session.
 
 import { onRefused, root } from "./calls.js";
+import { byId } from "./elements.js";
 
 const token = document.documentElement.dataset.token;
-const banner = document.getElementById("login-changed");
+const banner = byId("login-changed", HTMLElement);
 const SECONDS = 60;
 
+/** Say what has become of the login, with a link that loads the page again.
+ * @param {string} text
+ * @param {string} action
+ * @param {string} target
+ */
 function tell(text, action, target) {
   const link = document.createElement("a");
   link.textContent = action;

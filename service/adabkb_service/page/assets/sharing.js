@@ -9,6 +9,7 @@ if (form) {
     const { user, right } = body(form);
     return { shared_with: { [user]: right } };
   };
+  /** @param {string} name */
   const named = (name) => /** @type {Element} */ (form.elements.namedItem(name));
   form.fieldOf = (pointer) => (pointer.startsWith("/shared_with") ? named("user") : null);
 }

@@ -2,11 +2,15 @@
 
 import {
   addChoices,
+  area,
+  box,
   choices,
   distinct,
   dropChoice,
+  field,
   fieldOfChoice,
   fieldOfWeight,
+  fields,
   fitWeights,
   meant,
   next,
@@ -19,51 +23,60 @@ import {
 } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
-import { every } from "./elements.js";
+import { around, byId, dataOf, every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
 import { kept } from "./kept.js";
 import { counted, inUnit } from "./words.js";
 
-export { part, text };
+export { area, box, field, part, text };
 
-const holder = document.getElementById("parameters");
-const summary = document.getElementById("summary");
+const holder = byId("parameters", HTMLElement);
+const summary = byId("summary", HTMLElement);
 const FEWEST_CHOICES = 2;
 
 let made = 0;
 
-const rows = () => [...holder.children];
+const rows = () => every(holder, ":scope > *", HTMLElement);
+/** @param {HTMLElement} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
-const isLog = (row) => part(row, "log").checked;
+/** @param {HTMLElement} row */
+const isLog = (row) => box(row, "log").checked;
 
-/** Let a new row have the fields of its kind, whatever that becomes. */
+/** Let a new row have the fields of its kind, whatever that becomes.
+ * @param {HTMLElement} row
+ */
 export function fitRow(row) {
   made += 1;
   row.dataset.key = `parameter-${made}`;
   addChoices(row, FEWEST_CHOICES);
-  row.addEventListener("click", ({ target }) => {
-    if (target.dataset.add === "choice") {
+  row.addEventListener("click", (event) => {
+    const button = around(event, "[data-add], [data-drop]", HTMLButtonElement);
+    if (button?.dataset.add === "choice") {
       addChoices(row);
-      row.querySelector(".choice:last-child input").focus();
+      fields(row).at(-1)?.focus();
     }
-    if (target.dataset.add === "condition") addCondition(row, rows());
-    if (!("drop" in target.dataset)) return;
-    const choice = target.closest(".choice");
+    if (button?.dataset.add === "condition") addCondition(row, rows());
+    if (!button || !("drop" in button.dataset)) return;
+    const choice = button.closest(".choice");
     if (choice) dropChoice(row, choice);
-    else target.closest(".condition").remove();
+    else button.closest(".condition")?.remove();
     fitSpace();
   });
   row.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.target.dataset.part !== "choice") return;
+    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    if (event.key !== "Enter" || !choice) return;
     event.preventDefault();
-    next(row, event.target);
+    next(row, choice);
   });
-  part(row, "descriptors").addEventListener("change", () => {
+  area(row, "descriptors").addEventListener("change", () => {
     takeValues(row);
     fitSpace();
   });
-  row.addEventListener("paste", (event) => event.target.dataset.part === "choice" && spread(row, event));
+  row.addEventListener("paste", (event) => {
+    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    if (choice) spread(row, choice, event);
+  });
 }
 
 /** Show what belongs to the kinds and the values of all rows, and what they say together. */
@@ -74,7 +87,7 @@ export function fitSpace() {
     row.classList.toggle("again", kinds.has(kind)); // whose help stands above
     kinds.add(kind);
     for (const field of every(row, "[data-for]", HTMLElement))
-      field.hidden = !field.dataset.for.split(" ").includes(kind);
+      field.hidden = !dataOf(field, "for").split(" ").includes(kind);
     fitWeights(row);
     fitConditions(row, rows());
   }
@@ -82,7 +95,9 @@ export function fitSpace() {
   summary.replaceChildren(...rows().map(summarized));
 }
 
-/** What will be created of a row, in words, or what is wrong with it. */
+/** What will be created of a row, in words, or what is wrong with it.
+ * @param {HTMLElement} row
+ */
 function summarized(row) {
   const line = document.createElement("li");
   try {
@@ -93,6 +108,9 @@ function summarized(row) {
   return line;
 }
 
+/** A parameter in words.
+ * @param {Record<string, any>} parameter
+ */
 function inWords({
   name,
   kind,
@@ -110,6 +128,7 @@ function inWords({
   ...listed
 }) {
   const known = listed.choices ?? listed.values;
+  /** @type {Record<string, () => string>} */
   const kinds = {
     float: () => inUnit(`a number from ${low ?? "–"} to ${high ?? "–"}`, unit),
     int: () => inUnit(`a whole number from ${low ?? "–"} to ${high ?? "–"}`, unit),
@@ -138,10 +157,12 @@ function inWords({
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
+/** @type {Map<unknown, string>} */
 const TRUTHS = new Map([
   [true, "yes"],
   [false, "no"],
 ]);
+/** @type {(values: unknown[], between?: string) => string} */
 const quoted = (values, between = ", ") =>
   values
     .map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : JSON.stringify(value)))
@@ -155,15 +176,23 @@ export const parametersAlone = () => rows().map(parameter);
 
 const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
 
-/** What a row says; of what nobody has changed, exactly what it was filled in with. */
+/** What a row says; of what nobody has changed, exactly what it was filled in with.
+ * @param {HTMLElement} row
+ * @returns {Record<string, any>}
+ */
 function described(row) {
   const now = parameter(row);
   const { given, shown } = filled.get(row) ?? {};
   return given && now.kind === shown.kind ? kept(given, shown, now) : now;
 }
 
-/** Fill in rows with parameters of the API, and with what is known of them. */
+/** Fill in rows with parameters of the API, and with what is known of them.
+ * @param {Parameter[]} given
+ * @param {Record<string, Belief>} [prior]
+ * @param {Point} [inUse]
+ */
 export function showParameters(given, prior, inUse) {
+  /** @type {[HTMLElement, Parameter][]} */
   const pairs = given.map((each, i) => [rows()[i], each]);
   for (const [row, each] of pairs) showFields(row, each, prior?.[each.name], inUse?.[each.name]);
   fitSpace();
@@ -176,38 +205,47 @@ export function showParameters(given, prior, inUse) {
   for (const [row, each] of pairs) filled.set(row, { given: each, shown: parameter(row) });
 }
 
+/** Fill in the fields of a row.
+ * @param {HTMLElement} row
+ * @param {Record<string, any>} given
+ * @param {Belief | undefined} belief
+ * @param {unknown} inUse
+ */
 function showFields(row, given, belief, inUse) {
-  showValue(part(row, "name"), given.name);
-  part(row, "kind").value = given.kind;
-  for (const name of ["low", "high", "step", "unit", "label", "table"]) part(row, name).value = given[name] ?? "";
-  for (const name of ["periodic", "context"]) part(row, name).checked = given[name] === true;
-  part(row, "log").checked = given.scale === "log";
-  part(row, "around").value = belief?.around ?? "";
-  part(row, "spread").value = belief?.width ?? belief?.factor ?? "";
-  if (given.kind === "fixed") showValue(part(row, "value"), given.value ?? null);
-  if (inUse !== undefined) showValue(part(row, "baseline"), inUse);
+  showValue(field(row, "name"), given.name);
+  field(row, "kind").value = given.kind;
+  for (const name of ["low", "high", "step", "unit", "label", "table"]) field(row, name).value = given[name] ?? "";
+  for (const name of ["periodic", "context"]) box(row, name).checked = given[name] === true;
+  box(row, "log").checked = given.scale === "log";
+  field(row, "around").value = String(belief?.around ?? "");
+  field(row, "spread").value = String(belief?.width ?? belief?.factor ?? "");
+  if (given.kind === "fixed") showValue(field(row, "value"), given.value ?? null);
+  if (inUse !== undefined) showValue(field(row, "baseline"), inUse);
   const listed = given.choices ?? given.values ?? [];
   addChoices(row, Math.max(0, listed.length - FEWEST_CHOICES));
-  const fields = row.querySelectorAll('[data-part="choice"]');
-  for (const [i, value] of listed.entries()) showValue(fields[i], value);
+  for (const [i, value] of listed.entries()) showValue(fields(row)[i], value);
 }
 
+/** What the fields of a row say.
+ * @param {HTMLElement} row
+ */
 function parameter(row) {
+  /** @type {Record<string, any>} */
   const found = { name: text(row, "name"), kind: text(row, "kind") };
   if (found.kind === "categorical") Object.assign(found, { choices: distinct(row), descriptors: descriptors(row) });
   if (found.kind === "ordinal") found.values = distinct(row);
-  if (found.kind === "catalogue") return { ...found, table: part(row, "table").value.trim() };
-  if (found.kind === "fixed") found.value = meant(part(row, "value"));
+  if (found.kind === "catalogue") return { ...found, table: field(row, "table").value.trim() };
+  if (found.kind === "fixed") found.value = meant(field(row, "value"));
   if (isNumeric(row)) {
-    for (const name of ["low", "high", "step"]) found[name] = number(part(row, name));
+    for (const name of ["low", "high", "step"]) found[name] = number(field(row, name));
     if (isLog(row)) found.scale = "log";
   }
-  if (found.kind === "float" && part(row, "periodic").checked) found.periodic = true;
+  if (found.kind === "float" && box(row, "periodic").checked) found.periodic = true;
   for (const name of ["unit", "label"]) {
-    const words = part(row, name).closest("[hidden]") ? "" : text(row, name);
+    const words = area(row, name).closest("[hidden]") ? "" : text(row, name);
     if (words !== "") found[name] = words;
   }
-  if (found.kind !== "fixed" && part(row, "context").checked) found.context = true;
+  if (found.kind !== "fixed" && box(row, "context").checked) found.context = true;
   const when = conditions(row, rows());
   return when ? { ...found, when } : found;
 }
@@ -218,7 +256,7 @@ export function addCombination() {
 }
 
 /** Show constraints in the table of combinations, as far as it can, and return the others. */
-export const showCombinations = (given) => showExclusions(rows, given);
+export const showCombinations = (/** @type {string[]} */ given) => showExclusions(rows, given);
 
 /** The constraints that these combinations make. */
 export const constraints = () => exclusions(rows());
@@ -239,22 +277,32 @@ export function baseline() {
   return found.length ? Object.fromEntries(found) : undefined;
 }
 
+/** The value in use of a row's parameter; undefined without one.
+ * @param {HTMLElement} row
+ */
 function inUse(row) {
   const kind = text(row, "kind");
-  if (part(row, "baseline").value.trim() === "" || ["fixed", "catalogue"].includes(kind)) return undefined;
+  if (field(row, "baseline").value.trim() === "" || ["fixed", "catalogue"].includes(kind)) return undefined;
   return ofRow(row, "baseline");
 }
 
-/** The value of a row's parameter in another field of the row: one of its values, or a number. */
+/** The value of a row's parameter in another field of the row: one of its values, or a number.
+ * @param {HTMLElement} row
+ * @param {string} name of the field
+ */
 export function ofRow(row, name) {
-  if (isNumeric(row)) return number(part(row, name));
-  return meant(part(row, name), (typed) => choices(row).find((each) => each.typed === typed)?.value ?? typed);
+  if (isNumeric(row)) return number(field(row, name));
+  return meant(field(row, name), (typed) => choices(row).find((each) => each.typed === typed)?.value ?? typed);
 }
 
+/** What somebody believes of the optimum of a row's parameter; undefined without anything.
+ * @param {HTMLElement} row
+ * @returns {Belief | undefined}
+ */
 function belief(row) {
   if (isNumeric(row)) {
-    const around = number(part(row, "around"));
-    const width = number(part(row, "spread"));
+    const around = number(field(row, "around"));
+    const width = number(field(row, "spread"));
     if (around === undefined && width === undefined) return undefined;
     return { around, [isLog(row) ? "factor" : "width"]: width };
   }
@@ -263,19 +311,21 @@ function belief(row) {
 }
 
 /** The field of a fault of a constraint, by its place among those of the combinations. */
-export const fieldOfCombination = (place) => fieldOfExclusion(rows(), place);
+export const fieldOfCombination = (/** @type {number} */ place) => fieldOfExclusion(rows(), place);
 
-/** The field of a fault of /parameters/..., /prior/... or /baseline/...; undefined where it is about no row. */
+/** The field of a fault of /parameters/..., /prior/... or /baseline/...; undefined where it is about no row.
+ * @param {string[]} path
+ */
 export function fieldOfSpace([list, place, name, at]) {
   if (list === "parameters") {
-    const row = holder.children[place];
+    const row = rows()[Number(place)];
     if (!row) return undefined;
     if (name === "choices" || name === "values") return fieldOfChoice(row, at);
     if (name === "descriptors") return fieldOfDescriptors(row);
     if (name === "when") return fieldOfCondition(row, at);
     return part(row, name === "scale" ? "log" : name);
   }
-  const row = ["prior", "baseline"].includes(list) && rows().find((each) => text(each, "name") === place);
+  const row = ["prior", "baseline"].includes(list) ? rows().find((each) => text(each, "name") === place) : null;
   if (!row) return undefined;
   if (list === "baseline") return part(row, "baseline");
   if (!isNumeric(row)) return fieldOfWeight(row, at);

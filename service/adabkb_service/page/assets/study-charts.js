@@ -1,7 +1,7 @@
 // The charts of a study that its page, or its report, has frames for.
 
 import { curvesChart } from "./curves.js";
-import { every } from "./elements.js";
+import { every, holder } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
 import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
@@ -25,13 +25,15 @@ const CHARTS = {
   timeline: timelineChart,
 };
 
-/** The charts, once their selects of parameters have options: those that vary. */
+/** The charts, once their selects of parameters have options: those that vary.
+ * @param {import("./data.js").StudyData} data
+ */
 export async function chartsOf(data) {
   const scales = await data.axes();
   for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
     for (const [i, scale] of scales.entries()) select.add(new Option(scale.name, String(i)));
     select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
-    select.closest("label").hidden = scales.length < 2;
+    holder(select, "label", HTMLLabelElement).hidden = scales.length < 2;
   }
   const charts = Object.entries(CHARTS)
     .filter(([name]) => document.getElementById(name))

@@ -3,7 +3,7 @@
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
 import { StudyData } from "./data.js";
-import { every } from "./elements.js";
+import { byId, dataOf, every, ifThere, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
@@ -14,6 +14,7 @@ import { figure, plusMinus, shown } from "./words.js";
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
 
+/** @type {Record<string, string>} */
 const SHORTCOMINGS = {
   context_needed: "Fill in the context to see its best point.",
   nothing_feasible: "No result satisfies all bounds yet: these points come closest.",
@@ -23,46 +24,59 @@ const SHORTCOMINGS = {
   model_failed: "The model has failed. The message at the top of the page says why.",
 };
 
-const page = document.getElementById("study");
-const data = new StudyData(page.dataset.study);
+const page = byId("study", HTMLElement);
+const data = new StudyData(dataOf(page, "study"));
 
-/** What the change of a parameter gains; a dash where it is as in use, or not known. */
+/** What the change of a parameter gains; a dash where it is as in use, or not known.
+ * @param {{ parameter: string, gain: number }[] | undefined} changes
+ * @param {string} name
+ */
 function gainOf(changes, name) {
   const found = changes?.find((each) => each.parameter === name);
   return found ? figure(found.gain, 3) : "–";
 }
 
+/** @type {Record<string, unknown> | undefined} */
 let known; // of the context, as last filled in
+
+/** Write what the model says, and what was observed, in a row of the table.
+ * @param {Element} row
+ * @param {string} model
+ * @param {string} observed
+ */
+function write(row, model, observed) {
+  one(row, "[data-by=model]", HTMLElement).textContent = model;
+  one(row, "[data-by=observed]", HTMLElement).textContent = observed;
+}
 
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
-  const table = document.getElementById("recommendation");
+  const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation(known);
-  const shortcoming = document.getElementById("shortcoming");
-  shortcoming.hidden = !reason;
-  shortcoming.textContent = SHORTCOMINGS[reason] ?? "";
+  const shortcoming = byId("shortcoming", HTMLElement);
+  shortcoming.textContent = SHORTCOMINGS[reason ?? ""] ?? "";
+  shortcoming.hidden = shortcoming.textContent === "";
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
-    const name = row.dataset.parameter;
-    row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
-    row.querySelector("[data-by=observed]").textContent = shown(observed?.parameters[name]);
+    const name = dataOf(row, "parameter");
+    write(row, shown(model?.parameters[name]), shown(observed?.parameters[name]));
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
-  const value = table.querySelector("[data-value]");
-  value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";
-  value.querySelector("[data-by=observed]").textContent = figure(observed?.value);
+  const value = one(table, "[data-value]", HTMLElement);
+  write(value, model ? plusMinus(model.mean, model.std) : "–", figure(observed?.value));
   for (const row of every(table, "[data-metric]", HTMLElement)) {
-    const predicted = model?.metrics?.[row.dataset.metric];
-    row.querySelector("[data-by=model]").textContent = predicted ? plusMinus(predicted.mean, predicted.std) : "–";
-    row.querySelector("[data-by=observed]").textContent = figure(observed?.metrics?.[row.dataset.metric]);
+    const name = dataOf(row, "metric");
+    const predicted = model?.metrics?.[name];
+    write(row, predicted ? plusMinus(predicted.mean, predicted.std) : "–", figure(observed?.metrics?.[name]));
   }
-  const feasible = table.querySelector("[data-feasible]");
+  const feasible = table.querySelector("[data-feasible]"); // there if the study has bounds
   if (feasible) {
     const probability = model?.feasible_probability;
-    feasible.querySelector("[data-by=model]").textContent =
-      probability == null ? "–" : `with probability ${figure(probability, 2)}`;
-    feasible.querySelector("[data-by=observed]").textContent =
-      observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
+    write(
+      feasible,
+      probability == null ? "–" : `with probability ${figure(probability, 2)}`,
+      observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no",
+    );
   }
   table.removeAttribute("aria-busy");
 }
@@ -71,7 +85,7 @@ const hasSeveral = document.getElementById("front") !== null; // objectives
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
 if (!hasSeveral) recommend().catch(() => {});
-const contextual = document.getElementById("best-context"); // there if the study has context parameters
+const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clearProblem(contextual);
@@ -83,11 +97,13 @@ contextual?.addEventListener("submit", async (event) => {
   }
 });
 
-const words = document.getElementById("words-form");
+const words = ifThere("words-form", HTMLFormElement); // who may only read has none
 if (words) takeWords(words, data);
-for (const form of document.querySelectorAll("form[data-catalogue]")) takeRows(form);
+for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
 
+/** @type {number | null} */
 let settling = null;
+/** @type {number | null} */
 let listing = null;
 let listedAt = 0;
 
@@ -118,4 +134,4 @@ function changed() {
 }
 
 document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
-follow(data, page.dataset.cursor, changed);
+follow(data, dataOf(page, "cursor"), changed);

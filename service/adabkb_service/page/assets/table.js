@@ -1,24 +1,28 @@
 // Tables that somebody copies from a spreadsheet or a CSV file.
 
 /** The header and the rows of a table, each with the line that it begins in. Cells have tabs between them, as a
- * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV. */
+ * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV.
+ * @param {string} text
+ */
 export function read(text) {
   const first = text.split("\n", 1)[0];
   const between = ["\t", ";"].find((each) => first.includes(each)) ?? ",";
-  const rows = [{ line: 1, cells: [""] }];
+  let cells = [""]; // of the row that is read
+  const rows = [{ line: 1, cells }];
   let isQuoted = false;
   let line = 1;
   for (let i = 0; i < text.length; i += 1) {
-    const { cells } = rows.at(-1);
     const sign = text[i];
     if (sign === "\n") line += 1;
     if (sign === '"' && isQuoted && text[i + 1] === '"') {
       cells[cells.length - 1] += sign;
       i += 1;
-    } else if (sign === '"' && (isQuoted || cells.at(-1).trim() === "")) isQuoted = !isQuoted;
+    } else if (sign === '"' && (isQuoted || cells.at(-1)?.trim() === "")) isQuoted = !isQuoted;
     else if (sign === between && !isQuoted) cells.push("");
-    else if (sign === "\n" && !isQuoted) rows.push({ line, cells: [""] });
-    else cells[cells.length - 1] += sign;
+    else if (sign === "\n" && !isQuoted) {
+      cells = [""];
+      rows.push({ line, cells });
+    } else cells[cells.length - 1] += sign;
   }
   const [header, ...others] = rows
     .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim()) }))

@@ -1,8 +1,13 @@
 // Short messages at the edge of the page, some of them with a way back.
 
+import { byId } from "./elements.js";
+
 const SECONDS = 12;
 
-/** Say something; with ``undo``, offer to take back what was done. */
+/** Say something; with ``undo``, offer to take back what was done.
+ * @param {string} text
+ * @param {(() => unknown) | false} [undo]
+ */
 export function say(text, undo) {
   const toast = document.createElement("div");
   toast.className = "toast";
@@ -19,16 +24,21 @@ export function say(text, undo) {
     });
     toast.append(button);
   }
-  document.getElementById("toasts").append(toast);
+  byId("toasts", HTMLElement).append(toast);
   setTimeout(() => toast.remove(), SECONDS * 1000);
 }
 
-/** Say it on the page that is loaded next. */
+/** Say it on the page that is loaded next; ``undo`` is the request that takes back what was done.
+ * @param {string} text
+ * @param {unknown} undo
+ */
 export function sayThere(text, undo) {
   sessionStorage.setItem("said", JSON.stringify({ text, undo }));
 }
 
-/** What the page before wanted to be said: the text, and the request that takes it back. */
+/** What the page before wanted to be said: the text, and the request that takes it back.
+ * @returns {{ text: string, undo?: any } | null}
+ */
 export function saidBefore() {
   const said = sessionStorage.getItem("said");
   sessionStorage.removeItem("said");

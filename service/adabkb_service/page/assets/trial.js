@@ -1,20 +1,26 @@
 // The page of a trial: what becomes of it while the page is open. What somebody is typing in stays.
 
 import { reachable, root } from "./calls.js";
+import { byId, dataOf, every, ifThere, one } from "./elements.js";
+import { say } from "./toasts.js";
 
-const trial = document.getElementById("trial");
-const study = encodeURIComponent(trial.dataset.study);
-const number = Number(trial.dataset.trial);
-const banner = document.getElementById("changed");
+const trial = byId("trial", HTMLElement);
+const study = encodeURIComponent(dataOf(trial, "study"));
+const number = Number(dataOf(trial, "trial"));
+const banner = byId("changed", HTMLElement);
 const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
 const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 
-/** Whether somebody has begun to fill in a part of the page. */
+/** Whether somebody has begun to fill in a part of the page.
+ * @param {HTMLElement} part
+ */
 function isTyped(part) {
-  const fields = [...part.querySelectorAll("input, textarea")];
   return (
     part.querySelector("dialog[open]") !== null ||
-    fields.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)
+    every(part, "textarea", HTMLTextAreaElement).some((field) => field.value !== field.defaultValue) ||
+    every(part, "input", HTMLInputElement).some(
+      (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked,
+    )
   );
 }
 
@@ -23,11 +29,11 @@ async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (!answer.ok) return;
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const { state: before, attempt } = document.getElementById("trial-heading").dataset;
-  const now = found.getElementById("trial-heading").dataset;
-  const held = UNLESS_TYPED.filter((id) => isTyped(document.getElementById(id)));
+  const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
+  const now = one(found, "#trial-heading", HTMLElement).dataset;
+  const held = UNLESS_TYPED.filter((id) => isTyped(byId(id, HTMLElement)));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
-    document.getElementById(id).replaceWith(found.getElementById(id));
+    byId(id, HTMLElement).replaceWith(one(found, `#${id}`, HTMLElement));
   if (held.length && (now.state !== before || now.attempt !== attempt)) {
     const told = `The trial changed while you were typing: it is ${now.words} now.`;
     banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
@@ -41,7 +47,7 @@ document.addEventListener("change", async ({ target }) => {
   if (!(target instanceof HTMLInputElement) || target.id !== "add-files") return;
   target.disabled = true;
   const refused = [];
-  for (const file of target.files) {
+  for (const file of target.files ?? []) {
     const options = {
       method: "POST",
       body: file,
@@ -52,14 +58,16 @@ document.addEventListener("change", async ({ target }) => {
     );
     if (answer?.ok) continue;
     const { detail } = answer ? await answer.json().catch(() => ({})) : { detail: "the server does not answer" };
-    refused.push(`${file.name}: ${detail ?? answer.status}`);
+    refused.push(`${file.name}: ${detail ?? answer?.status}`);
   }
   target.value = "";
   target.disabled = false;
   await refresh().catch(() => {});
-  const problem = document.getElementById("files-problem");
-  problem.textContent = refused.join("\n");
-  problem.hidden = refused.length === 0;
+  const problem = ifThere("files-problem", HTMLElement); // who may only read by now has none
+  if (problem) {
+    problem.textContent = refused.join("\n");
+    problem.hidden = refused.length === 0;
+  } else if (refused.length) say(refused.join("\n"));
 });
 
 let isReading = false;
@@ -79,7 +87,7 @@ function changed() {
   })();
 }
 
-const source = new EventSource(`${root}/v1/studies/${study}/events?cursor=${trial.dataset.cursor}`);
+const source = new EventSource(`${root}/v1/studies/${study}/events?cursor=${dataOf(trial, "cursor")}`);
 let isLost = false;
 source.addEventListener("open", () => {
   reachable(true);

@@ -9,6 +9,7 @@ const REASONS = {
   not_this_system: "Only models of the profile auto can be validated.",
 };
 
+/** @param {import("./data.js").StudyData} data */
 export function validationChart(data) {
   return new Chart(
     "validation",
@@ -22,7 +23,8 @@ export function validationChart(data) {
       if (found.reason) return { empty: REASONS[found.reason] };
       const ink = colours();
       const [low, high] = extent(found.items);
-      const isInside = (each) => each.lcb <= each.value && each.value <= each.ucb;
+      const isInside = (/** @type {Validation["items"][0]} */ each) => each.lcb <= each.value && each.value <= each.ucb;
+      /** @type {(name: string, color: string, items: Validation["items"]) => ChartOption[]} */
       const group = (name, color, items) => [
         {
           type: "scatter",
@@ -70,7 +72,7 @@ export function validationChart(data) {
       option.legend.data = ["in its interval", "outside"];
       option.tooltip = {
         ...option.tooltip,
-        formatter: ({ data: { each } }) =>
+        formatter: (/** @type {{ data: { each: Validation["items"][0] } }} */ { data: { each } }) =>
           [
             `result ${each.observation}`,
             `measured ${figure(each.value, 6)}`,
@@ -78,12 +80,12 @@ export function validationChart(data) {
             `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
           ].join("\n"),
       };
-      const header = ["observation", "value", "mean", "std", "lcb", "ucb", "tail"];
+      const header = /** @type {const} */ (["observation", "value", "mean", "std", "lcb", "ucb", "tail"]);
       const inside = found.items.filter(isInside).length;
       const part = found.items.length < found.results ? ` of ${found.results}` : "";
       return {
         option,
-        header,
+        header: [...header],
         rows: found.items.map((each) => header.map((name) => each[name])),
         said: [
           `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals.`,
@@ -96,15 +98,18 @@ export function validationChart(data) {
   );
 }
 
+/** @param {Colours} ink */
 const label = (ink) => ({
   color: ink.muted,
   hideOverlap: true,
   showMinLabel: false,
   showMaxLabel: false,
-  formatter: (at) => figure(at, 3),
+  formatter: (/** @type {number} */ at) => figure(at, 3),
 });
 
-/** As far as results and predictions go; intervals may end beyond. */
+/** As far as results and predictions go; intervals may end beyond.
+ * @param {Validation["items"]} items
+ */
 function extent(items) {
   const all = items.flatMap((each) => [each.value, each.mean]);
   const [least, most] = [Math.min(...all), Math.max(...all)];
@@ -112,6 +117,10 @@ function extent(items) {
   return [least - more, most + more];
 }
 
+/** The intervals of predictions.
+ * @param {Validation["items"]} items
+ * @param {string} stroke
+ */
 function bars(items, stroke) {
   return {
     type: "custom",
@@ -120,7 +129,7 @@ function bars(items, stroke) {
     z: 3,
     data: items.map((each) => [each.value, each.lcb, each.ucb]),
     encode: { x: 0, y: [1, 2] },
-    renderItem: (_, api) => {
+    renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const [x, bottom] = api.coord([api.value(0), api.value(1)]);
       const [, top] = api.coord([api.value(0), api.value(2)]);
       return {

@@ -8,4 +8,5 @@ form.made = () => ({
   url: url.value.trim(),
   notifications: every(form, "[data-notification]:checked", HTMLInputElement).map((each) => each.dataset.notification),
 });
+/** @param {string} pointer */
 form.fieldOf = (pointer) => (pointer === "/url" ? url : null);

@@ -1,23 +1,37 @@
 // Names and units of a study, as a person changes them.
 
+import { dataOf, every, one } from "./elements.js";
 import { number } from "./forms.js";
 
-/** Let the form send the words of what is measured and of the parameters. */
+/** The field of a part of the words in a row.
+ * @param {HTMLElement} row
+ * @param {string} part
+ */
+const field = (row, part) => one(row, `[data-part="${part}"]`, HTMLInputElement);
+
+/** Let the form send the words of what is measured and of the parameters.
+ * @param {HTMLFormElement} form
+ * @param {import("./data.js").StudyData} data
+ */
 export function takeWords(form, data) {
+  /** @param {string} group */
+  const rows = (group) => every(form, `[data-${group}]`, HTMLElement);
   form.made = async () => {
     const { parameters } = await data.study();
     const quantities = Object.create(null);
-    for (const row of form.querySelectorAll("[data-quantity]")) {
+    for (const row of rows("quantity")) {
       const words = wordsOf(row);
       for (const part of ["digits", "low", "high"]) {
-        const value = number(row.querySelector(`[data-part="${part}"]`));
+        const value = number(field(row, part));
         if (value !== undefined) words[part] = value;
       }
-      if (Object.keys(words).length) quantities[row.dataset.quantity] = words;
+      if (Object.keys(words).length) quantities[dataOf(row, "quantity")] = words;
     }
-    const changed = [...form.querySelectorAll("[data-parameter]")].map((row) => {
-      const { label, unit, ...parameter } = parameters.find((each) => each.name === row.dataset.parameter);
-      return { ...parameter, ...wordsOf(row) };
+    const changed = rows("parameter").flatMap((row) => {
+      const found = parameters.find((each) => each.name === row.dataset.parameter);
+      if (!found) return [];
+      const { label, unit, ...parameter } = found;
+      return [{ ...parameter, ...wordsOf(row) }];
     });
     return { quantities, parameters: changed };
   };
@@ -25,16 +39,19 @@ export function takeWords(form, data) {
     const [, group, name, part] = pointer.split("/").map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
     const row =
       group === "quantities"
-        ? [...form.querySelectorAll("[data-quantity]")].find((each) => each.dataset.quantity === name)
-        : form.querySelectorAll("[data-parameter]")[Number(name)];
-    return row?.querySelector(`[data-part="${part}"]`);
+        ? rows("quantity").find((each) => each.dataset.quantity === name)
+        : rows("parameter")[Number(name)];
+    return row?.querySelector(`[data-part="${CSS.escape(part ?? "label")}"]`);
   };
 }
 
+/** The name and the unit that a row says.
+ * @param {HTMLElement} row
+ */
 function wordsOf(row) {
   const words = Object.create(null);
   for (const part of ["label", "unit"]) {
-    const text = row.querySelector(`[data-part="${part}"]`).value.trim();
+    const text = field(row, part).value.trim();
     if (text !== "") words[part] = text;
   }
   return words;

@@ -1,6 +1,10 @@
 // Numbers, values and times as people read them.
 
-/** A number with as many digits as are of use. */
+import { every } from "./elements.js";
+
+/** A number with as many digits as are of use.
+ * @param {number | null | undefined} value
+ */
 export function figure(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -14,7 +18,9 @@ export function figure(value, digits = 5) {
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none. */
+/** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none.
+ * @param {string} text
+ */
 export function numeral(text) {
   const plain = text
     .trim()
@@ -23,9 +29,12 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-/** A mean with its standard deviation: as many digits as the deviation lets mean anything. */
+/** A mean with its standard deviation: as many digits as the deviation lets mean anything.
+ * @param {number} mean
+ * @param {number | null | undefined} std
+ */
 export function plusMinus(mean, std) {
-  if (!(std > 0)) return figure(mean);
+  if (!std || !(std > 0)) return figure(mean);
   const digits = Math.ceil(Math.log10(Math.abs(mean) / std || 1)) + 2;
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
@@ -38,33 +47,58 @@ const UNITS_OF_TIME = [
   [1, "s"],
 ];
 
-/** Seconds in the largest unit of which they are a multiple, as the server writes them. */
+/** Seconds in the largest unit of which they are a multiple, as the server writes them.
+ * @param {number} seconds
+ */
 export function inLargestUnit(seconds) {
   const [size, name] = UNITS_OF_TIME.find(([each]) => seconds >= each && seconds % each === 0) ?? [1, "s"];
   return `${seconds / size} ${name}`;
 }
 
-/** So many things. */
+/** So many things.
+ * @param {number} count
+ * @param {string} thing
+ */
 export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
 
-/** What a column or an axis is called: the label, or else the name, with the unit. */
+/** What a column or an axis is called: the label, or else the name, with the unit.
+ * @param {string} name
+ * @param {string | null | undefined} label
+ * @param {string | null | undefined} unit
+ */
 export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]` : label || name);
 
-/** A number in words with its unit. */
+/** A number in words with its unit.
+ * @param {string} text
+ * @param {string | null | undefined} unit
+ */
 export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
 
 /** What the model says, cut to the natural bounds of a quantity.
- * @param {Record<string, *> | undefined} prediction
- * @param {{ low?: number, high?: number }} [bounds]
+ * @template {Record<string, any> | null | undefined} T
+ * @param {T} prediction
+ * @param {Pick<Quantity, "low" | "high">} [bounds]
+ * @returns {T}
  */
 export function cut(prediction, { low, high } = {}) {
   if (!prediction || (low === undefined && high === undefined)) return prediction;
-  const within = (value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
   const names = ["mean", "lcb", "ucb"].filter((name) => Number.isFinite(prediction[name]));
-  return { ...prediction, ...Object.fromEntries(names.map((name) => [name, within(prediction[name])])) };
+  return {
+    ...prediction,
+    ...Object.fromEntries(names.map((name) => [name, within(prediction[name], { low, high })])),
+  };
 }
 
-/** A value of a parameter. */
+/** The number between the natural bounds of a quantity that is closest to another one.
+ * @param {number} value
+ * @param {Pick<Quantity, "low" | "high">} bounds
+ */
+export const within = (value, { low, high }) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
+
+/** A value of a parameter.
+ * @param {unknown} value
+ * @returns {string}
+ */
 export function shown(value) {
   if (typeof value === "number") return figure(value, 6);
   if (Array.isArray(value)) return `[${value.map(shown).join(", ")}]`;
@@ -82,10 +116,14 @@ const UNITS = [
   ["second", 1],
 ];
 
-/** A time as the browser's zone has it. */
+/** A time as the browser's zone has it.
+ * @param {string} text
+ */
 export const atClock = (text) => clock.format(new Date(text));
 
-/** How long ago, or in how long. */
+/** How long ago, or in how long.
+ * @param {string} text
+ */
 export function fromNow(text) {
   const seconds = (Date.parse(text) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
@@ -94,9 +132,10 @@ export function fromNow(text) {
 
 /** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. On paper they
  * stay.
+ * @param {ParentNode} element
  */
 export function tellTimes(element) {
-  for (const time of element.querySelectorAll("time[datetime]:not(.report time)")) {
+  for (const time of every(element, "time[datetime]:not(.report time)", HTMLTimeElement)) {
     const isNear = Math.abs(Date.parse(time.dateTime) - Date.now()) < 86400e3;
     const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
     if (time.textContent !== told) time.textContent = told;
@@ -111,7 +150,9 @@ const SPANS = [
   ["minutes", 60],
 ];
 
-/** A duration in words. */
+/** A duration in words.
+ * @param {number} seconds
+ */
 export function span(seconds) {
   const [name, size] = SPANS.find(([, length]) => seconds >= 2 * length) ?? ["seconds", 1];
   return `${figure(seconds / size, 3)} ${name}`;

@@ -5,6 +5,7 @@ import { atClock, counted, figure, span } from "./words.js";
 
 const MOST_WORKERS = 40;
 
+/** @param {import("./data.js").StudyData} data */
 export function timelineChart(data) {
   return new Chart(
     "timeline",
@@ -12,11 +13,12 @@ export function timelineChart(data) {
       const trials = (await data.timeline()).filter((trial) => trial.started_at);
       if (!trials.length) return { empty: "No worker has asked for a trial yet." };
       const ink = colours();
-      const named = (trial) => trial.worker ?? "no name";
+      const named = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
       const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
       const drawn = trials.filter((trial) => workers.includes(named(trial)));
+      /** @type {Record<string, string>} */
       const tint = { active: ink.accent, completed: ink.good, failed: ink.bad };
-      const end = (trial) =>
+      const end = (/** @type {TimelineTrial} */ trial) =>
         Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
       /** @type {ChartOption} */
       const option = {
@@ -45,7 +47,7 @@ export function timelineChart(data) {
               value: [workers.indexOf(named(trial)), Date.parse(trial.started_at), end(trial)],
               trial,
             })),
-            renderItem: (params, api) => {
+            renderItem: (/** @type {{ dataIndex: number }} */ params, /** @type {Canvas} */ api) => {
               const [left, middle] = api.coord([api.value(1), api.value(0)]);
               const [right] = api.coord([api.value(2), api.value(0)]);
               const height = Math.min(22, api.size([0, 1])[1] * 0.6);
@@ -56,13 +58,16 @@ export function timelineChart(data) {
           },
         ],
       };
-      option.tooltip = { ...option.tooltip, formatter: ({ data: { trial } }) => about(trial, end(trial)) };
-      const header = ["trial", "worker", "attempt", "state", "started_at", "finished_at", "value"];
-      const rows = trials.map((trial) => [trial.number, ...header.slice(1).map((name) => trial[name])]);
+      option.tooltip = {
+        ...option.tooltip,
+        formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) => about(trial, end(trial)),
+      };
+      const columns = /** @type {const} */ (["worker", "attempt", "state", "started_at", "finished_at", "value"]);
+      const rows = trials.map((trial) => [trial.number, ...columns.map((name) => trial[name])]);
       const active = trials.filter((trial) => trial.state === "active").length;
       return {
         option,
-        header,
+        header: ["trial", ...columns],
         rows,
         height: Math.max(120, 50 + 30 * workers.length),
         said: [
@@ -75,6 +80,10 @@ export function timelineChart(data) {
   );
 }
 
+/** A trial in words.
+ * @param {TimelineTrial} trial
+ * @param {number} end in milliseconds
+ */
 function about(trial, end) {
   const lines = [
     `trial ${trial.number}, ${trial.state}`,
