@@ -57,9 +57,10 @@ export const isNothing = (cell) =>
   );
 
 /** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
- * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any> }} study
+ * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any>, plates?: any }}
+ *   study
  */
-export function roles({ parameters, metrics: others = [], objectives = [], quantities = {} }) {
+export function roles({ parameters, metrics: others = [], objectives = [], quantities = {}, plates = null }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
   const of = (name) => ({ ...quantities[name], name });
@@ -110,6 +111,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       read: (cell) => number(cell, of(name).unit),
       names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
     })),
+    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: (cell) => number(cell), names: ["plate"] }] : []),
     { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];

@@ -45,7 +45,9 @@ const ACTIONS = {
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
-  queue: { says: (answer) => `Trial ${answer.number} is queued.` },
+  queue: {
+    says: ({ number, plate }) => (plate ? `Trial ${number} is queued on plate ${plate}.` : `Trial ${number} is queued.`),
+  },
   repeat: {
     says: ({ trials }) =>
       trials.length > 1
