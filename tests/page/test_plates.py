@@ -68,7 +68,7 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
         def add(heat: str) -> None:
             dialog.get_by_label("heat").fill(heat)
             dialog.get_by_label("dose").fill("0.25")
-            dialog.get_by_label("value").fill("7")
+            dialog.locator("#tell-value").fill("7")
             dialog.get_by_label("Plate, if it was on one").fill("5")
             dialog.get_by_role("button", name="Add the result").click()
 
