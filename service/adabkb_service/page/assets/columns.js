@@ -57,8 +57,8 @@ export const isNothing = (cell) =>
   );
 
 /** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
- * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any>, plates?: any }}
- *   study
+ * @param {{ parameters: any[], metrics?: string[], objectives?: any[], quantities?: Record<string, any>,
+ *   plates?: any }} study
  */
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {}, plates = null }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
@@ -111,7 +111,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       read: (cell) => number(cell, of(name).unit),
       names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
     })),
-    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: (cell) => number(cell), names: ["plate"] }] : []),
+    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: number, names: ["plate"] }] : []),
     { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];
@@ -152,7 +152,7 @@ export function guess(header, known) {
 }
 
 /** A number as people write it: with a decimal comma, spaces between thousands, or the unit behind it. */
-export function number(cell, unit) {
+export function number(cell, unit = "") {
   let text = cell.trim();
   for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
   text = text.replace(/(?<=\d)[\s\u00a0\u202f'’](?=\d{3}(\D|$))/g, "");

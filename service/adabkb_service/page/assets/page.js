@@ -46,7 +46,7 @@ const ACTIONS = {
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: {
-    says: ({ number, plate }) => (plate ? `Trial ${number} is queued on plate ${plate}.` : `Trial ${number} is queued.`),
+    says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
   repeat: {
     says: ({ trials }) =>
