@@ -283,6 +283,23 @@ def test_results_on_a_plate_teach_the_same_whether_they_are_of_trials_or_the_use
     assert alone != pytest.approx(trials, rel=1e-3)
 
 
+def test_a_corrected_result_stays_on_its_plate(running: Service) -> None:
+    create(running, on_plates(id="right"))
+    create(running, on_plates(id="corrected"))
+    for plate in (1, 2, 3, 4):
+        for speed in (1.0, 4.0, 6.0, 9.0):
+            own(running, plate, "right", speed=speed)
+            seq = own(running, plate, "corrected", speed=speed)
+            value = quality({**CONTROL, "speed": speed}, plate)
+            correct(running, "corrected", seq, {"value": value + 5.0})
+            correct(running, "corrected", seq, {"value": value})
+    points = [{**CONTROL, "speed": speed} for speed in (2.0, 5.0, 8.0)]
+    right, corrected = (
+        [each.std for each in predict(running, name, points).view.predictions] for name in ("right", "corrected")
+    )
+    assert corrected == pytest.approx(right, rel=0.05)
+
+
 def test_an_own_result_has_the_shared_values_of_its_plate(running: Service) -> None:
     create(running, on_plates(plates={"size": SIZE, "shared": ["heat", "glue"]}))
     (trial,) = asked(running, 1, fixed={"heat": 60, "glue": "none"})
