@@ -4,8 +4,9 @@ The 12 wells of a plate share temperature and concentration, and differ in base,
 nothing, as the experiments of a day do. Each plate has an offset, which is added to the yields of all its wells. The
 offsets are normal, with a standard deviation of 0 to 20 points of yield. Each well has noise of 3 points. ``learned``
 knows which results are of which plate, and learns the size of the offsets. ``ignored`` is the same engine without this
-knowledge. ``random`` draws plates at random, and recommends the best result. Methods are compared by the yield of the
-recommended point, as it is in the table.
+knowledge. ``random`` draws plates at random, and recommends the best result. ``control`` is ``learned`` with a
+control in one of the 12 wells, which has the same base, ligand and solvent on each plate. Methods are compared by the
+yield of the recommended point, as it is in the table.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-plates.json"
 METHODS = ("learned", "ignored", "random")
+CONTROL = "control"
+"""Another method, for ``--methods``."""
 SHARED = {"shared": ("concentration", "temperature"), "apart": ()}
 """What the wells of a plate share, by kind of problem."""
 OFFSETS = (0, 5, 10, 20)
@@ -59,11 +62,14 @@ class Job:
         space, names = instance.space, SHARED[kind]
         offsets = float(size) * rng.standard_normal(self.budget)
         noises = NOISE * rng.standard_normal((self.budget, SIZE))
-        state = auto.start(space, Config(has_plates=self.method == "learned"), self.seed)
+        state = auto.start(space, Config(has_plates=self.method in ("learned", CONTROL)), self.seed)
         results: list[tuple[float, float]] = []
         recommended, best = [], []
         for plate in range(self.budget):
-            points = drawn(space, names, rng) if self.method == "random" else chosen(state, names)
+            count = SIZE - 1 if self.method == CONTROL else SIZE
+            points = drawn(space, names, rng) if self.method == "random" else chosen(state, names, count)
+            if self.method == CONTROL:
+                points.append(control(space, shared(space.decode(points[0]), names)))
             for well, point in enumerate(points):
                 truth = -instance.evaluate(space.decode(point)).value
                 value = truth + float(offsets[plate] + noises[plate, well])
@@ -75,15 +81,20 @@ class Job:
         return {"recommended": recommended, "best": best}
 
 
-def chosen(state: State, names: Sequence[str]) -> list[Array]:
-    """The points of the next plate. The first one determines the shared values."""
+def chosen(state: State, names: Sequence[str], count: int = SIZE) -> list[Array]:
+    """The first points of the next plate. The first one determines the shared values."""
     none = np.zeros((0, state.problem.space.dimension))
     if not names:
-        return [each.point for each in islice(auto.suggestions(state, none), SIZE)]
+        return [each.point for each in islice(auto.suggestions(state, none), count)]
     first = next(auto.suggestions(state, none))
     within = Slice(state.problem.space, shared(state.problem.space.decode(first.point), names))
     rest = auto.suggestions_within(first.state, within, first.point[None])
-    return [first.point, *(each.point for each in islice(rest, SIZE - 1))]
+    return [first.point, *(each.point for each in islice(rest, count - 1))]
+
+
+def control(space: Space, values: Mapping[str, Any]) -> Array:
+    """The reference reaction, with the shared values of a plate."""
+    return space.encode({**space.decode(np.full(space.dimension, 0.5)), **values})
 
 
 def drawn(space: Space, names: Sequence[str], rng: np.random.Generator) -> list[Array]:
@@ -108,7 +119,7 @@ def recommendation(state: State, instance: Any) -> float:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median yields per problem, and the mean difference with its standard error."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
+    found = runs.comparable(path, PROBLEMS, (*METHODS, CONTROL))
     for count in COUNTS:
         rows = []
         for problem in found.problems:
@@ -119,7 +130,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             better, worse = int((each[0] > each[1]).sum()), int((each[0] < each[1]).sum())
             means = f"{each[0].mean() - each[1].mean():+.1f} ({(each[0] - each[1]).std() / len(each[0]) ** 0.5:.1f})"
             rows.append([problem, *cells, means, f"{better}, {worse}"])
-        header = ["problem", *found.methods, "learned less ignored", "seeds better, worse"]
+        header = ["problem", *found.methods, " less ".join(found.methods[:2]), "seeds better, worse"]
         title = f"Yield of the recommended point after {count} plates, median (10% quantile)"
         yield runs.Table(f"{title} of {len(found.seeds)} seeds", header, rows)
 

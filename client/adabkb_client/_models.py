@@ -125,7 +125,8 @@ class Observation(Record):
 
     ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
     Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
-    result still lacks: "value", and metrics.
+    result still lacks: "value", and metrics. ``plate`` is the number of the plate of a point of your own; a trial has
+    this number itself.
     """
 
     seq: int
@@ -140,6 +141,7 @@ class Observation(Record):
     std_errors: Metrics | None = None
     missing: tuple[str, ...] = ()
     outside: bool = False
+    plate: int | None = None
 
     @property
     def counts(self) -> bool:

@@ -294,13 +294,15 @@ class StudyCalls(ReportCalls):
         value: str = "value",
         std_error: str | None = "std_error",
         state: str | None = "state",
+        plate: str | None = "plate",
         dry_run: bool = False,
         progress: bool = True,
     ) -> Steps[ImportReport]:
         """Import results, each once even if you repeat the import. They do not count towards the budget.
 
         An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
-        with the same parameters, value and standard error. A result that occurs twice in a source is stored twice.
+        with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
+        twice.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
@@ -312,6 +314,8 @@ class StudyCalls(ReportCalls):
             std_error: the column of the standard errors, if any; an empty cell means unknown.
             state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
                 rows whose column ``excluded`` is true, are skipped. None: every row counts.
+            plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
+                that the result is on no plate.
             dry_run: store nothing, and report what would be stored.
             progress: show a progress bar in a terminal or notebook.
 
@@ -325,7 +329,7 @@ class StudyCalls(ReportCalls):
             ConnectionFailed: the server was down; repeat the call to continue.
         """
         return import_results(
-            self.id, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress
+            self.id, source, columns or {}, value, std_error, state, plate, dry_run=dry_run, progress=progress
         )
 
     def recommendation(

@@ -148,17 +148,33 @@ class TrialCalls:
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        plate: int | None = None,
     ) -> Steps[Answer]:
-        """Report a result at a point of your own. It does not count towards the budget. With ``partial``, numbers may
-        be missing; ``correct`` adds them."""
+        """Report a result at a point of your own. It does not count towards the budget.
+
+        Args:
+            parameters: the evaluated point.
+            value: the objective, as in ``observe``.
+            std_error: the standard error of ``value``, if known.
+            metrics: every metric of the study by name.
+            std_errors: standard errors of metrics, where known.
+            partial: whether numbers may be missing; ``correct`` adds them.
+            plate: in a study with plates, the number of the plate on which it was measured, whose offset it shares:
+                one of the study's plates, or an earlier one by a number of your own. It takes no room on the plate.
+
+        Raises:
+            Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
+                has no plates.
+            ValueError, TypeError: a number is not finite, or not a number.
+        """
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
-        return self._observe({**_point(parameters), **result})
+        return self._observe({**_point(parameters), **result, **({} if plate is None else {"plate": index(plate)})})
 
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
-        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
         With ``dry_run`` nothing is stored.
 
         Raises:
@@ -262,24 +278,45 @@ class TrialCalls:
         body = {"attributes": dict(attributes)}
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
 
-    def queue(self, parameters: Parameters) -> Steps[Trial]:
-        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget."""
-        return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", _point(parameters))))
+    def queue(self, parameters: Parameters, *, plate: Literal["open", "new"] | None = None) -> Steps[Trial]:
+        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget.
 
-    def repeat(self, point: Leased | Trial | int | Parameters, times: int = 1) -> Steps[list[Trial]]:
+        Args:
+            parameters: the point.
+            plate: in a study with plates, "open" for a place on the last plate or, if that is full, on the next one;
+                "new" for a place on a new plate. With None, the point is on no plate.
+
+        Raises:
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or the
+                study has no plates.
+            StudyComplete: the study is complete, or its budget is used up.
+        """
+        body = {**_point(parameters), **({} if plate is None else {"plate": plate})}
+        return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", body)))
+
+    def repeat(
+        self,
+        point: Leased | Trial | int | Parameters,
+        times: int = 1,
+        *,
+        plate: Literal["open", "new"] | None = None,
+    ) -> Steps[list[Trial]]:
         """Queue a point again once or several times, to repeat the measurement.
 
         Args:
             point: a trial or its number, for the point of its result; or parameters.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
+            plate: as in ``queue``. All of them are on the same plate.
 
         Raises:
-            Invalid: the point is not in the space.
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters or too
+                little room, or the study has no plates.
             StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
-        answer = yield Call("POST", f"{self._path}/trials/repeat", {**which, "times": times})
+        body = {**which, "times": times, **({} if plate is None else {"plate": plate})}
+        answer = yield Call("POST", f"{self._path}/trials/repeat", body)
         return [self._decode(Trial, each) for each in answer["trials"]]
 
     def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Listing[Trial]:

@@ -43,13 +43,10 @@ class Domain:
         """The number of points; infinite if a parameter is real."""
         return math.prod(math.inf if axis.count is None else axis.count for axis in self.space.axes)
 
-    def decode(self, point: Array) -> dict[str, Any]:
-        """Return the parameters at a position (d,)."""
-        found = self.space.decode(point)
-        return {
-            name: self.choices[name][value] if name in self.indexed else value  # type: ignore[index]  # it is an index
-            for name, value in found.items()
-        }
+    def decode(self, point: Array, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the parameters at a position (d,), of which the engine's values of some may be given."""
+        found = {**self.space.decode(point), **(held or {})}
+        return {name: self.choices[name][value] if name in self.indexed else value for name, value in found.items()}
 
     def within(self, context: Mapping[str, Any]) -> Slice:
         """Return the points in a context.

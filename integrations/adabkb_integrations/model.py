@@ -39,6 +39,8 @@ class Result:
     """Standard error of the value; 0 if unknown."""
     metrics: tuple[Measured, ...] = ()
     """The measured value of each metric of the configuration."""
+    plate: int | None = None
+    """The number of its plate, if the configuration has plates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,8 @@ class Model:
     def _observe(self, result: Result) -> None:
         if result.value is not None:
             try:
-                self._state = self._policy.observe(
-                    self._state, np.array(result.position), result.value, result.error, result.metrics
-                ).state
+                told = np.array(result.position), result.value, result.error, result.metrics, result.plate
+                self._state = self._policy.observe(self._state, *told).state
             except FloatingPointError:  # the value exceeds floating point
                 pass
             else:

@@ -96,6 +96,7 @@ def upgrade() -> None:
     op.create_index("ix_trials_leases", "trials", ["state", "leased_until"])
     op.create_index(op.f("ix_trials_study_id_state_leased_until"), "trials", ["study_id", "state", "leased_until"])
     op.create_index(op.f("ix_trials_study_id_state_number"), "trials", ["study_id", "state", "number"])
+    _create_index_by_plate("trials", "number")
     op.create_table(
         "observations",
         sa.Column("study_id", sa.String(length=100), nullable=False),
@@ -109,6 +110,7 @@ def upgrade() -> None:
         sa.Column("observed_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("metrics", sa.JSON(none_as_null=True)),
         sa.Column("std_errors", sa.JSON(none_as_null=True)),
+        sa.Column("plate", sa.Integer()),
         sa.ForeignKeyConstraint(
             ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_observations_study_id_trial")
         ),
@@ -119,6 +121,7 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_observations_study_id_excluded_value"), "observations", ["study_id", "excluded", "value"])
     op.create_index(op.f("ix_observations_study_id_trial"), "observations", ["study_id", "trial"])
+    _create_index_by_plate("observations", "seq")
     op.create_table(
         "reports",
         sa.Column("study_id", sa.String(length=100), nullable=False),
@@ -323,6 +326,17 @@ def upgrade() -> None:
         sa.Column("is_leaving", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_servers")),
         prefixes=["UNLOGGED"] if is_postgresql else [],
+    )
+
+
+def _create_index_by_plate(table: str, number: str) -> None:
+    has_plate = sa.text("plate IS NOT NULL")
+    op.create_index(
+        op.f(f"ix_{table}_study_id_plate_{number}"),
+        table,
+        ["study_id", "plate", number],
+        sqlite_where=has_plate,
+        postgresql_where=has_plate,
     )
 
 

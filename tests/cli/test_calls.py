@@ -74,6 +74,14 @@ def test_a_plate_is_asked_for(create: Callable[..., Study]) -> None:
     assert adabkb("trial", "suggest", study.id).startswith("trial 4 (plate 2): x=")
     assert adabkb("trial", "suggest", study.id, "--plate", "new", "--count", "1").startswith("trial 5 (plate 3): x=")
     assert "plates: of 3 trials with the same x" in adabkb("study", "show", study.id)
+    adabkb("result", "add", study.id, "0.5", "x=0.25", "y=0.5", "--plate", "9")
+    assert [each.plate for each in study.observations()] == [9]
+    assert adabkb("result", "list", study.id).splitlines()[0].split() == ["seq", "plate", "value", "x", "y"]
+    told = adabkb("result", "add", study.id, "0.5", "x=0.5", "y=0.5", "--plate", "9", code=1)
+    assert "is 0.5, but plate 9 has 0.25" in told
+    queued = adabkb("trial", "queue", study.id, "x=0.25", "y=0.5", "--plate", "new")
+    assert queued.startswith("Trial 6 is queued (plate 10): x=0.25")
+    assert adabkb("trial", "repeat", study.id, "6", "--plate", "open").startswith("Trial 7 is queued (plate 10): ")
     plain = create(parameters={"x": Float(0, 1)})
     assert "this one has none" in adabkb("trial", "suggest", plain.id, "--plate", "open", code=1)
 

@@ -41,6 +41,17 @@ def test_parameters_goals_and_bounds_are_those_of_the_study(server: str) -> None
         assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
 
 
+def test_a_batch_is_the_rest_of_a_plate(server: str) -> None:
+    with Client(server, plates={"size": 4, "shared": ["units"]}) as client:
+        client.configure_experiment(parameters=PARAMETERS, name="wells")
+        client.configure_optimization(objective="yield_")
+        for count, size in ((10, 4), (3, 3), (10, 1), (2, 2)):
+            trials = client.get_next_trials(max_trials=count)
+            assert len(trials) == size
+            assert len({point["units"] for point in trials.values()}) == 1
+        assert [trial.plate for trial in client.study.trials()] == [1] * 4 + [2] * 4 + [3] * 2
+
+
 def test_what_a_study_has_not_is_refused(server: str) -> None:
     with Client(server) as client:
         with pytest.raises(RuntimeError, match="call configure_experiment"):

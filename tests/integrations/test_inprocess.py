@@ -36,6 +36,7 @@ CONDITIONAL: dict[str, Parameter] = {
 }
 
 
+WELLS = {"size": 3, "shared": ["width", "x"]}
 PRIOR: dict[str, dict[str, Any]] = {
     "x": {"around": 0.6, "width": 0.2},
     "rate": {"around": 0.01, "factor": 10},
@@ -74,6 +75,8 @@ def unlucky(
         pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
         pytest.param(DESCRIBED, {}, id="descriptors"),
         pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue"),
+        pytest.param(SPACE, {"plates": WELLS}, id="plates"),
+        pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days"),
     ],
 )
 def test_a_study_on_a_server_evaluates_the_same_points(
@@ -84,8 +87,8 @@ def test_a_study_on_a_server_evaluates_the_same_points(
     found = minimize(unlucky, space, 14, seed=3, **options, catch=ZeroDivisionError, progress=False)
     theirs = list(study.trials())
     assert [dict(trial.parameters) for trial in found.trials] == [dict(trial.parameters) for trial in theirs]
-    assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [
-        (trial.state, trial.value, trial.reason) for trial in theirs
+    assert [(trial.state, trial.value, trial.reason, trial.plate) for trial in found.trials] == [
+        (trial.state, trial.value, trial.reason, trial.plate) for trial in theirs
     ]
     best = study.best()
     assert best is not None
@@ -101,6 +104,42 @@ def test_the_search_ends_when_every_point_is_evaluated_and_both_directions_find_
     assert (lowest.value, highest.value, lowest.reason) == (1.0, 5.0, "exhausted")
     assert sorted(trial.parameters["x"] for trial in lowest.trials) == [1, 2, 3, 4, 5]
     assert repr(highest) == "<5.0 at {'x': 5}, 5 trials, exhausted>"
+
+
+def test_a_plate_without_a_point_left_is_followed_by_another_and_context_begins_one() -> None:
+    space: dict[str, Parameter] = {"heat": Ordinal([60, 80, 100]), "glue": Bool(), "day": Int(1, 9, context=True)}
+    days = iter([1, 1, 1, 2, 2, 2, 2, 2])
+    found = minimize(
+        lambda heat, glue, day: heat + glue + day,
+        space,
+        8,
+        plates={"size": 4, "shared": ["heat", "day"]},
+        context=lambda: {"day": next(days)},
+        seed=1,
+        progress=False,
+    )
+    assert [trial.plate for trial in found.trials] == [1, 1, 2, 3, 3, 4, 4, 5]
+    for plate in range(1, 6):
+        points = [trial.parameters for trial in found.trials if trial.plate == plate]
+        assert len({(point["heat"], point["day"]) for point in points}) == 1
+
+
+@pytest.mark.parametrize(
+    ("plates", "error", "message"),
+    [
+        (24, TypeError, "plates must be a dict such as"),
+        ({"shared": ["x"]}, TypeError, "plates must be a dict such as"),
+        ({"size": 1}, ValueError, "plates\\['size'\\] must be at least 2"),
+        ({"size": 4, "shared": "x"}, TypeError, "must be a list of names"),
+        ({"size": 4, "shared": ["z"]}, ValueError, "'z' is not a parameter"),
+        ({"size": 4, "shared": ["x", "x"]}, ValueError, "is named twice"),
+        ({"size": 4, "shared": ["device"]}, ValueError, "is a fixed parameter"),
+        ({"size": 4, "shared": ["slope"]}, ValueError, "has a condition"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(plates: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        minimize(unlucky, CONDITIONAL, 5, plates=plates)
 
 
 def test_choices_may_be_any_objects_and_a_callback_can_stop_the_search() -> None:

@@ -69,6 +69,8 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
     ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),
     ("POST", "/v1/studies", {"id": "gel", **DEFINITION, "parameters": SHARES, "mixtures": [MIXTURE]}),
+    ("POST", "/v1/studies", {"id": "wells", **DEFINITION, "plates": {"size": 4, "shared": ["layers"]}}),
+    ("POST", "/v1/studies/wells/trials", {"parameters": POINT, "plate": "open"}),
 ]
 
 

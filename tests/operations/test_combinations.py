@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.axes import FloatAxis
@@ -21,7 +22,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
-from tests.operations.verbs import Ask, Failure, Value, edit, observe, report, suggest
+from tests.operations.verbs import Ask, Failure, Value, edit, observe, queue, report, suggest
 
 ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
 SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
@@ -145,6 +146,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
             observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point))
     create(running, made(features))
     context: dict[str, Any] | None = None
+    trials: list[Trial] = []
     for step in range(9):
         if "edited" in features and step == 5:
             edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
@@ -153,13 +155,21 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
         # The trials of an answer are on one plate, so an odd plate of two leaves room for one.
         plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
+        if "plates" in features and step == 6:
+            control = {**trials[-1].parameters, **(context or {})}
+            assert queue(running, "s", control, plate="open").view.plate == (trials[-1].plate or 0) + 1
         trials = suggest(running, "s", Ask(1 + step % 2, fixed=fixed, context=context, plate=plate)).view.trials
+        assert [trial.origin for trial in trials] == ["queued"] or "plates" not in features or step != 6
         assert len(trials) == 1 + step % 2
         assert len({(trial.plate, trial.parameters["glue"] if trial.plate else None) for trial in trials}) == 1
         assert (trials[0].plate is not None) == ("plates" in features)
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
+        if "plates" in features and step == 2:  # in another well of the same plate
+            value, told = measured(features, trials[0].parameters)
+            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
+            observe(running, "s", own)
         if "partial" in features and step % 3 == 2:
             complete(running, late=step == 8)
     found = recommendation(running, "s", context=context)
@@ -186,25 +196,32 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
     if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
+    value, told = measured(features, point)
+    reports = {"patience", "median"} & set(features)
+    if reports and value is not None and report(running, "s", number, (1, value + 1.0), (2, value)).view.stop:
+        return
+    if "partial" in features:
+        tell_some(running, number, value, {**told, "metrics": {**told["metrics"], "mass": 1.0 + number}})
+        return
+    observe(running, "s", Value(value, number, **told))  # type: ignore[arg-type]
+
+
+def measured(features: list[str], point: dict[str, Any]) -> tuple[float | None, dict[str, Any]]:
+    """What is measured at a point: the value, unless there are several objectives, and costs and metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
     value += (point.get("resin", 0.6) - 0.6) ** 2
     price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
-    reports = {"patience", "median"} & set(features)
-    if reports and report(running, "s", number, (1, value + 1.0), (2, value)).view.stop:
-        return
     told: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
         told = {"cost": 1.0 + price}
-    if "bounds" in features:
+    if {"bounds", "objectives"} & set(features):
         told["metrics"] = {METRIC: price}
     if "objectives" in features:
-        told["metrics"] = {METRIC: price, "quality": -value}
+        told["metrics"]["quality"] = -value
     if "partial" in features:
-        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0 + number}
-        tell_some(running, number, None if "objectives" in features else value, told)
-        return
-    observe(running, "s", Value(None if "objectives" in features else value, number, **told))  # type: ignore[arg-type]
+        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0}
+    return None if "objectives" in features else value, told
 
 
 def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """Plates in the life of a study: the trials of a plate share values, results share an offset that the model learns, and
-a replay decides alike."""
+a replay decides alike. Points of the user's own are on no plate, unless the user says so."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -12,18 +13,34 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.contract.answers import Trial
-from adabkb_service.contract.requests import SuggestBody
+from adabkb_service.contract.requests import PointValueBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
 from adabkb_service.inference.pool import in_this_process
 from adabkb_service.operations import manage
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import predict
+from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.operations.retold import assert_its_log_tells_all
-from tests.operations.verbs import Ask, Failure, Value, edit, observe, queue, release, suggest
+from tests.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    correct,
+    edit,
+    get,
+    observe,
+    observe_batch,
+    queue,
+    release,
+    repeat,
+    suggest,
+)
 
 SPEED = {"name": "speed", "kind": "float", "low": 0, "high": 10}
 HEAT = {"name": "heat", "kind": "ordinal", "values": [60, 80, 100]}
@@ -213,6 +230,192 @@ def test_own_points_have_no_plate_and_failures_leave_the_plate_as_it_is(
     evaluate(running, [*first[1:], *asked(running, 2)])
     assert {trial.plate for trial in asked(running)} == {2}
     assert_its_log_tells_all(database, clock, running)
+
+
+CONTROL = {"speed": 5.0, "heat": 80, "glue": "slow"}
+
+
+def own(running: Service, plate: int | None, study: str = "s", **changes: Any) -> int:
+    """The number of a result at a point of the user's own, by default that of ``CONTROL``."""
+    point = {**CONTROL, **changes}
+    found = observe(running, study, Value(quality(point, plate), parameters=point, plate=plate)).view.observation
+    assert found is not None
+    assert found.plate == plate
+    return found.seq
+
+
+def test_own_results_have_plates_and_new_plates_get_larger_numbers(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    for plate in (7, 7, 3, None):
+        own(running, plate)
+    assert {trial.plate for trial in asked(running, 2)} == {8}
+    (third,) = asked(running, 1)
+    own(running, 8, heat=third.parameters["heat"])
+    own(running, 20, heat=100)
+    assert [trial.plate for trial in asked(running)] == [8], "it has room for one more"
+    correct(running, "s", 1, {"value": 2.5}, "misread")
+    correct(running, "s", 2, {"excluded": True})
+    first = asked(running, 2)
+    assert {trial.plate for trial in first} == {21}
+    evaluate(running, first)
+    results = list_observations(running, "s", 0, 100).items
+    assert [result.plate for result in results] == [7, 7, 3, None, 8, 20, None, None]
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_results_on_a_plate_teach_the_same_whether_they_are_of_trials_or_the_users_own(running: Service) -> None:
+    create(running, on_plates(id="trials"))
+    create(running, on_plates(id="own"))
+    create(running, on_plates(id="alone"))
+    for _ in range(6):
+        for trial in suggest(running, "trials", Ask(SIZE)).view.trials:
+            value = quality(trial.parameters, trial.plate)
+            observe(running, "trials", Value(value, trial.number))
+            observe(running, "own", Value(value, parameters=trial.parameters, plate=trial.plate))
+            observe(running, "alone", Value(value, parameters=trial.parameters))
+    points = [{**CONTROL, "heat": heat, "speed": speed} for heat in (60, 80, 100) for speed in (2.0, 6.0, 9.0)]
+    trials, own, alone = (
+        [each.mean for each in predict(running, name, points).view.predictions] for name in ("trials", "own", "alone")
+    )
+    assert own == pytest.approx(trials, rel=1e-6)
+    assert alone != pytest.approx(trials, rel=1e-3)
+
+
+def test_a_corrected_result_stays_on_its_plate(running: Service) -> None:
+    create(running, on_plates(id="right"))
+    create(running, on_plates(id="corrected"))
+    for plate in (1, 2, 3, 4):
+        for speed in (1.0, 4.0, 6.0, 9.0):
+            own(running, plate, "right", speed=speed)
+            seq = own(running, plate, "corrected", speed=speed)
+            value = quality({**CONTROL, "speed": speed}, plate)
+            correct(running, "corrected", seq, {"value": value + 5.0})
+            correct(running, "corrected", seq, {"value": value})
+    points = [{**CONTROL, "speed": speed} for speed in (2.0, 5.0, 8.0)]
+    right, corrected = (
+        [each.std for each in predict(running, name, points).view.predictions] for name in ("right", "corrected")
+    )
+    assert corrected == pytest.approx(right, rel=0.05)
+
+
+def test_an_own_result_has_the_shared_values_of_its_plate(running: Service) -> None:
+    create(running, on_plates(plates={"size": SIZE, "shared": ["heat", "glue"]}))
+    (trial,) = asked(running, 1, fixed={"heat": 60, "glue": "none"})
+    own(running, 5)
+    wrong = own(running, 6)
+    before = get(running, "s")
+    for plate, changes, messages in (
+        (trial.plate, {"glue": "none"}, ["is 80, but plate 1 has 60; give that value, or the number of another plate"]),
+        (5, {"heat": 100, "glue": "fast"}, ["is 100, but plate 5 has 80", "is 'fast', but plate 5 has 'slow'"]),
+    ):
+        with pytest.raises(Invalid) as refused:
+            own(running, plate, **changes)
+        faults = [(error.pointer, error.detail) for error in refused.value.errors]
+        names = ["heat", "glue"][: len(messages)]
+        for name, message, (pointer, detail) in zip(names, messages, faults, strict=True):
+            assert pointer == f"/parameters/{name}"
+            assert message in detail
+    assert get(running, "s") == before
+    own(running, trial.plate, heat=60, glue="none", speed=9.0)
+    correct(running, "s", wrong, {"excluded": True}, "it was at 100 degrees")
+    own(running, 6, heat=100)
+
+
+def test_the_results_of_a_batch_agree_with_each_other(running: Service) -> None:
+    create(running, on_plates())
+    points = [{**CONTROL, "heat": heat} for heat in (80, 100, 80)]
+    items = observe_batch(running, "s", [Value(1.0, parameters=point, plate=4) for point in points]).view.items
+    assert [item.status for item in items] == [200, 422, 200]
+    assert items[1].errors[0].pointer == "/parameters/heat"
+    assert get(running, "s").counts.observations == 2
+
+
+def test_only_a_study_with_plates_has_own_points_on_them(running: Service) -> None:
+    create(running, definition(parameters=PARAMETERS))
+    for refused in (
+        lambda: own(running, 1),
+        lambda: queue(running, "s", CONTROL, plate="open"),
+        lambda: repeat(running, "s", parameters=CONTROL, plate="new"),
+    ):
+        with pytest.raises(Invalid, match="this one has none; leave it out") as told:
+            refused()
+        assert [error.pointer for error in told.value.errors] == ["/plate"]
+    assert get(running, "s").counts.observations == get(running, "s").counts.trials == 0
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, 10**9 + 1, True, "3"])
+def test_the_number_of_a_plate_is_a_whole_one(number: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        PointValueBody.model_validate({"parameters": CONTROL, "value": 1.0, "plate": number})
+    assert refused.value.errors()[0]["loc"] == ("plate",)
+
+
+def test_the_largest_number_leaves_numbers_for_the_study(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    own(running, 10**9)
+    assert {trial.plate for trial in asked(running)} == {10**9 + 1}
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_controls_take_room_on_the_plate_that_is_asked_for(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    first = queue(running, "s", CONTROL, plate="open").view
+    assert (first.plate, first.state) == (1, "queued")
+    plate = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.plate for trial in plate] == [1] * SIZE
+    assert plate[0].parameters == CONTROL
+    assert {trial.parameters["heat"] for trial in plate} == {80}
+    evaluate(running, plate)
+    queued = repeat(running, "s", trial=first.number, times=2, plate="open").view.trials
+    assert [trial.plate for trial in queued] == [2, 2]
+    rest = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.number for trial in rest[:2]] == [trial.number for trial in queued]
+    assert len(rest) == SIZE
+    evaluate(running, rest)
+    asked(running, 1)
+    assert queue(running, "s", {**CONTROL, "heat": 100}, plate="new").view.plate == 4
+    assert queue(running, "s", CONTROL).view.plate is None
+    assert get(running, "s").counts.trials == 2 * SIZE + 3
+    assert [asked(running, 2)[0].plate for _ in range(2)] == [4, None], "each is waiting on a plate of its own"
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_a_control_has_the_shared_values_of_its_plate_and_finds_room_on_it(running: Service) -> None:
+    create(running, on_plates())
+    asked(running, 2, fixed={"heat": 60})
+    before = get(running, "s")
+    with pytest.raises(Invalid, match="is 80, but plate 1 has 60; give that value, or plate new") as refused:
+        queue(running, "s", CONTROL, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/parameters/heat"]
+    cool = {**CONTROL, "heat": 60}
+    with pytest.raises(Invalid, match="must be at most 2, the room on plate 1, or give plate new") as refused:
+        repeat(running, "s", parameters=cool, times=3, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/times"]
+    with pytest.raises(Invalid, match=f"must be at most {SIZE}, the room on a plate of {SIZE}"):
+        repeat(running, "s", parameters=cool, times=SIZE + 1, plate="new")
+    assert get(running, "s") == before
+    own = queue(running, "s", CONTROL).view
+    with pytest.raises(Invalid, match="has heat = 80, but plate 1 has 60") as refused:
+        repeat(running, "s", trial=own.number, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/trial"]
+    assert [trial.plate for trial in repeat(running, "s", parameters=cool, times=2, plate="open").view.trials] == [1, 1]
+    assert queue(running, "s", CONTROL, plate="open").view.plate == 2
+
+
+def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Database, running: Service) -> None:
+    create(running, definition(parameters=PARAMETERS))
+    own(running, None)
+    lines = [json.loads(line) for line in json_lines(running, "s")]
+    (observed,) = (line for line in lines if line.get("kind") == "observed")
+    observed["payload"]["plate"] = 3
+    with pytest.raises(Invalid, match="names a plate, and the study has none"):
+        import_study(database, map(json.dumps, lines))
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ def Value(
     attempt: int | None = None,
     std_error: float | None = None,
     parameters: Mapping[str, Any] | None = None,
-    **costs: Any,
+    **more: Any,
 ) -> TrialValueBody | PointValueBody:
-    """A result: of a trial, or without one of a point that nobody suggested; with ``cost`` or ``metrics``."""
-    told = {"value": value, "std_error": std_error, **costs}
+    """A result: of a trial, or without one of a point that nobody suggested; with ``cost`` or ``metrics``, ..."""
+    told = {"value": value, "std_error": std_error, **more}
     if trial is None:
         return PointValueBody.model_construct(parameters=dict(parameters or {}), **told)
     given = None if parameters is None else dict(parameters)
@@ -111,8 +111,16 @@ def correct(
     return running.do(correction.correct(study_id, seq, changes, reason, key))
 
 
-def queue(running: Service, study_id: str, parameters: Mapping[str, Any], key: Key | None = None) -> Outcome[Trial]:
-    return running.do(queueing.queue(study_id, QueueBody.model_construct(parameters=dict(parameters)), key))
+def queue(
+    running: Service,
+    study_id: str,
+    parameters: Mapping[str, Any],
+    key: Key | None = None,
+    *,
+    plate: Literal["open", "new"] | None = None,
+) -> Outcome[Trial]:
+    body = QueueBody.model_construct(parameters=dict(parameters), plate=plate)
+    return running.do(queueing.queue(study_id, body, key))
 
 
 def repeat(running: Service, study_id: str, key: Key | None = None, **body: Any) -> Outcome[Repeated]:

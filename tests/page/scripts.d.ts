@@ -143,6 +143,7 @@ interface ShownStudy {
   gap: number | null;
   objectives?: { metric: string; direction: "minimize" | "maximize" }[];
   mixtures?: { parameters: string[] }[];
+  plates?: { size: number; shared?: string[] } | null;
   metrics?: string[];
   outcome_constraints?: Bounds[];
   quantities?: Record<string, Quantity>;

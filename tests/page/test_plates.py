@@ -51,3 +51,48 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
         expect(page.get_by_text("The trials of plate 1 share heat =")).to_be_visible()
     trials = checked(api.get("/v1/studies/wells/trials"))["items"]
     assert len({trial["parameters"]["heat"] for trial in trials}) == 1
+
+
+def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
+    plates = {"size": 3, "shared": ["heat"]}
+    definition = {"id": "controls", "direction": "maximize", "parameters": parameters, "plates": plates, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/controls/results")
+        page.goto("/studies/controls")
+        dialog = page.get_by_role("dialog")
+
+        def add(heat: str) -> None:
+            dialog.get_by_label("heat").fill(heat)
+            dialog.get_by_label("dose").fill("0.25")
+            dialog.locator("#tell-value").fill("7")
+            dialog.get_by_label("Plate, if it was on one").fill("5")
+            dialog.get_by_role("button", name="Add the result").click()
+
+        page.get_by_role("button", name="Add a result").click()
+        add("0.5")
+        expect(page.get_by_text("Result 1 is stored.")).to_be_visible()
+        page.get_by_role("button", name="Add a result").click()
+        add("0.75")
+        expect(dialog.get_by_role("alert")).to_contain_text("heat: is 0.75, but plate 5 has 0.5; give that value")
+        assert accessible(page) == []
+        dialog.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Queue a point").click()
+        dialog.get_by_label("heat").fill("0.5")
+        dialog.get_by_label("dose").fill("0.25")
+        dialog.get_by_label("Place").select_option("new")
+        dialog.get_by_role("button", name="Queue the point").click()
+        expect(page.get_by_text("Trial 1 is queued on plate 6.")).to_be_visible()
+        page.goto("/studies/controls/results")
+        page.get_by_role("button", name="Paste or open a table").click()
+        dialog.get_by_label("Table", exact=True).fill("heat,dose,Plate,value\n0.1,0.2,8,3\n0.3,0.2,,4\n")
+        dialog.get_by_role("button", name="Check first").click()
+        dialog.get_by_role("button", name="Add 2 results").click()
+        expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
+        expect(page.locator("td[data-plate]")).to_have_text(["–", "8", "6", "5"])
+        page.get_by_role("link", name="own, result 1").click()
+        expect(page.get_by_text("Measured on plate 5.")).to_be_visible()
+        assert accessible(page) == []

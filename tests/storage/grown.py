@@ -73,7 +73,7 @@ def copies(connection: sa.Connection, row: Row, count: int, **columns: Computed)
 def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed) -> None:
     """Trials with an observation and two events each; the values are all different, and one in 100 does not count."""
     past = trial(1, name, leased_until=NOW - timedelta(hours=1))
-    copies(connection, past, count, number=_itself, **columns)
+    copies(connection, past, count, number=_itself, plate=_plate, **columns)
     copies(
         connection,
         observation(1, study_id=name),
@@ -82,6 +82,7 @@ def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed)
         trial=_itself,
         value=lambda number: sa.cast(number * 7919 % 100_003, sa.Double),
         excluded=lambda number: number % 100 == 0,
+        plate=_plate,
     )
     copies(connection, event(1, name), 2 * count, seq=_itself, trial=lambda number: (number + 1) // 2)
 
@@ -98,6 +99,10 @@ def _named(prefix: str) -> Computed:
 
 def _itself(number: Number) -> sa.ColumnElement[Any]:
     return number + 0
+
+
+def _plate(number: Number) -> sa.ColumnElement[Any]:
+    return (number - 1) // 500 + 1
 
 
 def _either(condition: sa.ColumnElement[bool], yes: object, no: object) -> sa.ColumnElement[Any]:

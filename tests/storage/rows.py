@@ -64,6 +64,7 @@ def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: An
         observed_at=NOW,
         metrics=None,
         std_errors=None,
+        plate=None,
     )
     return replace(row, **changed)
 

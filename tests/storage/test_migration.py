@@ -49,12 +49,18 @@ def reflected(connection: sa.Connection) -> dict[str, object]:
             sorted(({**column, "type": str(column["type"])} for column in inspector.get_columns(table)), key=_name),
             inspector.get_pk_constraint(table),
             sorted(inspector.get_foreign_keys(table), key=str),
-            sorted(inspector.get_indexes(table), key=str),
+            sorted(map(_compared, inspector.get_indexes(table)), key=str),
             sorted(inspector.get_unique_constraints(table), key=str),
         )
         for table in sorted(inspector.get_table_names())
         if table != "alembic_version"
     }
+
+
+def _compared(index: Any) -> dict[str, Any]:
+    """An index, with the condition of a partial one as text."""
+    options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
+    return {**index, "dialect_options": options}
 
 
 def _name(column: dict[str, Any]) -> str:

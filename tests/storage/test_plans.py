@@ -81,6 +81,13 @@ QUERIES = {
     "completed trials": Query(
         lambda connection: trials.bounded_page(connection, "s", state="completed", after=MIDDLE, limit=100), 100
     ),
+    "a trial on a plate": Query(lambda connection: trials.on_plate(connection, "s", 7), 1),
+    "a trial on a plate, none": Query(lambda connection: trials.on_plate(connection, "s", 10**6), 0),
+    "a result on a plate": Query(lambda connection: observations.on_plate(connection, "s", 7, but=[]), 1),
+    "a result on a plate but several": Query(
+        lambda connection: observations.on_plate(connection, "s", 7, but=range(3001, 3011)), 1
+    ),
+    "a result on a plate, none": Query(lambda connection: observations.on_plate(connection, "s", 10**6, but=[]), 0),
     "observations of a trial": Query(lambda connection: observations.of_trial(connection, "s", MIDDLE), 1),
     "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False, but=[]), 1),
     "best, largest": Query(lambda connection: observations.best(connection, "s", maximize=True, but=[1]), 1),

@@ -114,10 +114,11 @@ class Ledger:
             started_at=event.created_at,
             phase=payload.get("phase"),
             expected=payload.get("expected"),
+            plate=payload.get("plate"),
         )
 
     def _queued(self, event: EventRow) -> None:
-        self._add(event)
+        self._add(event, plate=event.payload.get("plate"))
 
     def _leased(self, event: EventRow) -> None:
         trial = self._trial(event)
@@ -206,6 +207,7 @@ class Ledger:
             std_error=payload.get("std_error"),
             excluded=False,
             observed_at=event.created_at,
+            plate=payload.get("plate"),
         )
         if row.seq != len(self.observations) + 1:
             self.faults.append(f"event {event.seq} numbers observation {row.seq} after {len(self.observations)}")

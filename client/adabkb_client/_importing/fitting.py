@@ -15,12 +15,15 @@ COMPLETED = ("", "complete", "completed")
 """States of a row that has a result, in lower case."""
 EXCLUDED = "excluded"
 """The column of an export that marks excluded results, and the state of such rows."""
+LARGEST_PLATE = 10**9
+"""The largest number of a plate."""
 SHOWN = 60
 """The maximum number of characters of a cell that an error shows."""
 
 
 class NoColumn(ValueError):
-    """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error" or "state".
+    """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error", "state" or
+    "plate".
 
     ``what`` describes this without the remedy, which depends on the interface.
     """
@@ -39,7 +42,7 @@ class Unfit(ValueError):
 
 @dataclass(frozen=True)
 class RowError:
-    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
+    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error", "plate" or "row"."""
 
     row: int
     field: str
@@ -49,7 +52,7 @@ class RowError:
 @dataclass(frozen=True)
 class Columns:
     """The column of each field: the parameters, metrics and their standard errors by name, the value, its standard
-    error, and the state of the row."""
+    error, the state of the row, and its plate."""
 
     parameters: Mapping[str, str]
     value: str | None
@@ -57,11 +60,12 @@ class Columns:
     state: str | None
     metrics: Mapping[str, str] = field(default_factory=dict)
     std_errors: Mapping[str, str] = field(default_factory=dict)
+    plate: str | None = None
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         """Return the columns that are not used."""
         measured = {*self.metrics.values(), *self.std_errors.values()}
-        used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED, *measured}
+        used = {*self.parameters.values(), self.value, self.std_error, self.state, self.plate, EXCLUDED, *measured}
         return [column for column in columns if column not in used]
 
 
@@ -74,6 +78,7 @@ def chosen(
     state: str | None,
     metrics: Sequence[str] = (),
     *,
+    plate: str | None = None,
     several: bool = False,
     quantities: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Columns:
@@ -87,6 +92,7 @@ def chosen(
         std_error: the column of their standard errors; it may be missing if it has the default name.
         state: the column of the states; likewise.
         metrics: the metrics of the study. The column of a metric has its name, or ``metrics.<name>`` as in exports.
+        plate: the column of the plates; None if the rows have none, and otherwise as for the standard errors.
         several: whether the study has several objectives, so that results consist of metrics.
         quantities: labels and units of measured quantities, by name.
 
@@ -117,13 +123,15 @@ def chosen(
     if value in found.values():
         raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
     taken = {*found.values(), value}
+    measured = {name: _of_metric(name, words.get(name, {}), columns) for name in metrics}
     return Columns(
         found,
         None if several else value,
         _optional("std_error", std_error, columns, taken),
         _optional("state", state, columns, taken),
-        {name: _of_metric(name, words.get(name, {}), columns) for name in metrics},
+        measured,
         {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
+        _optional("plate", plate, columns, taken | set(measured.values())),
     )
 
 
@@ -189,6 +197,8 @@ def fitted(
         given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
         known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
         item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
+    if columns.plate is not None and not _is_missing(plain(row.cells.get(columns.plate))):
+        item["plate"] = part("plate", _plate, row.cells.get(columns.plate))
     return {**item, **({"partial": True} if is_partial else {})}, errors
 
 
@@ -219,6 +229,13 @@ def number(cell: Any) -> float:
     if math.isinf(found):
         raise Unfit("must be finite; leave the row out if the evaluation has failed")
     return found
+
+
+def _plate(cell: Any) -> int:
+    found = number(cell)
+    if not found.is_integer() or not 1 <= found <= LARGEST_PLATE:
+        raise Unfit(f"must be a whole number from 1 to {LARGEST_PLATE:,}, not {_shown(plain(cell))}")
+    return int(found)
 
 
 def _std_error(cell: Any) -> float:

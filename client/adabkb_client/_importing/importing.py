@@ -24,6 +24,8 @@ from adabkb_client._importing.sources import Source, Table, read
 from adabkb_client._models import BatchItem, StudyInfo
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
+PLATE = "plate"
+"""The usual column of plates, which has no use in a study without them."""
 Item = tuple[int, dict[str, Any]]
 """The number of a row, and its result in wire form."""
 
@@ -35,6 +37,7 @@ def import_results(
     value: str,
     std_error: str | None,
     state: str | None,
+    plate: str | None,
     *,
     dry_run: bool,
     progress: bool,
@@ -51,6 +54,7 @@ def import_results(
         std_error,
         state,
         _measured(info),
+        plate=None if plate == PLATE and not info.plates else plate,
         several=bool(info.objectives),
         quantities=info.quantities,
     )
@@ -119,7 +123,7 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
 
 @dataclass
 class _Stored:
-    """A stored result without a trial: its point, and its numbers as first reported."""
+    """A stored result without a trial: its point with its plate, and its numbers as first reported."""
 
     seq: int
     point: str
@@ -127,7 +131,7 @@ class _Stored:
 
 
 _Known = dict[str, list[_Stored]]
-"""By point."""
+"""By point and plate."""
 
 
 def _known(study_id: str) -> Steps[_Known]:
@@ -148,7 +152,7 @@ def _told_of(event: Mapping[str, Any]) -> _Stored | None:
     if event["kind"] not in ("observed", "measured") or event["trial"] is not None:
         return None
     told = event["payload"]
-    return _Stored(told["observation"], _point_of(told["parameters"]), _numbers(told))
+    return _Stored(told["observation"], _point_of(told["parameters"], told.get("plate")), _numbers(told))
 
 
 def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedResult]:
@@ -167,7 +171,8 @@ def _take(known: _Known, result: ImportedResult, fits: Callable[[Any, Any], bool
         result: the row.
         fits: compares the numbers of the row, as a set, with those of a stored result.
     """
-    at_point, told = known.get(_point_of(result.parameters), []), _numbers(_numbers_of(result)).items()
+    at_point = known.get(_point_of(result.parameters, result.plate), [])
+    told = _numbers(_numbers_of(result)).items()
     for index, stored in enumerate(at_point):
         if fits(told, stored.numbers.items()):
             return at_point.pop(index)
@@ -186,8 +191,8 @@ def _completion(study_id: str, stored: _Stored, result: ImportedResult) -> Call:
     return Call("PATCH", f"{study_path(study_id)}/observations/{stored.seq}", added)
 
 
-def _point_of(parameters: Mapping[str, Any]) -> str:
-    return json.dumps(dict(parameters), sort_keys=True)
+def _point_of(parameters: Mapping[str, Any], plate: int | None) -> str:
+    return json.dumps([dict(parameters), plate], sort_keys=True)
 
 
 def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,7 +218,7 @@ def _told(
     results = []
     for (number, _), fate in zip(items, fates, strict=True):
         if fate.answer is not None and (told := fate.answer.observation) is not None:
-            measured = (told.metrics, told.std_errors, told.missing)
+            measured = (told.metrics, told.std_errors, told.missing, told.plate)
             results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
         else:
             errors.extend(_refused(number, fate))
@@ -227,12 +232,16 @@ def _refused(number: int, fate: BatchItem) -> Iterator[RowError]:
 
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
-    return [
-        (each.row, {"parameters": each.parameters, **_numbers_of(each), **({"partial": True} if each.missing else {})})
-        for each in results
-    ]
+    return [(each.row, _as_item(each)) for each in results]
+
+
+def _as_item(result: ImportedResult) -> dict[str, Any]:
+    item = {"parameters": result.parameters, **_numbers_of(result)}
+    if result.plate is not None:
+        item["plate"] = result.plate
+    return {**item, "partial": True} if result.missing else item
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:
-    told = [start, [[_point_of(each.parameters), _numbers_of(each)] for each in results]]
+    told = [start, [[_point_of(each.parameters, each.plate), _numbers_of(each)] for each in results]]
     return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"

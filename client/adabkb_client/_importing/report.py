@@ -23,6 +23,7 @@ class ImportedResult(Record):
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
     missing: tuple[str, ...] = ()
+    plate: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +86,8 @@ def _shown(result: ImportedResult) -> str:
     error = "" if result.std_error is None else f" ± {result.std_error!r}"
     value = _point(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
     lacking = f" ({', '.join(result.missing)} missing)" if result.missing else ""
-    return f"{_point(result.parameters)}: {value}{lacking}"
+    plate = "" if result.plate is None else f", plate {result.plate}"
+    return f"{_point(result.parameters)}{plate}: {value}{lacking}"
 
 
 def _point(parameters: Mapping[str, Any]) -> str:

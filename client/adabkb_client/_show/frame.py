@@ -88,6 +88,8 @@ def _of_result(result: Observation) -> Row:
     row = {name: getattr(result, name) for name in (*RESULT, "attempt", "observed_at", "excluded", "outside")}
     for field in ("metrics", "std_errors"):
         row |= {f"{field}.{name}": number for name, number in (getattr(result, field) or {}).items()}
+    if result.plate is not None:
+        row["plate"] = result.plate
     return {**row, "observation": result.seq, **_point(result.parameters)}
 
 

@@ -218,15 +218,39 @@ class Changing:
         std_error: StdError = None,
         metrics: Metrics = None,
         std_errors: StdErrors = None,
+        plate: Annotated[
+            int | None,
+            Field(
+                ge=1, description="in a study with plates: the number of the plate on which it was measured, if on one"
+            ),
+        ] = None,
         key: Key = None,
     ) -> answers.ChangeAnswer:
         """Store a result at a point that was not suggested, such as an earlier experiment. It costs no budget. The
         model learns from it. Without a key each call stores another result."""
         _check_some_result(value, metrics)
         steps = StudyCalls(study).add_result(
-            parameters, value, std_error=std_error, metrics=metrics, std_errors=std_errors
+            parameters, value, std_error=std_error, metrics=metrics, std_errors=std_errors, plate=plate
         )
         return answers.change(await self._perform(steps, context, key))
+
+    async def queue(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        parameters: Annotated[Point, Field(description="the point: a value of each parameter")],
+        plate: Annotated[
+            Literal["open", "new"] | None,
+            Field(
+                description="in a study with plates: open for a place on the last plate, or the next one if it is "
+                "full; new for a place on a new plate; on no plate if absent"
+            ),
+        ] = None,
+        key: Key = None,
+    ) -> answers.TrialAnswer:
+        """Queue a point of your own as a trial, such as a control on a plate. suggest issues it before new points. It
+        costs budget. Without a key each call queues another trial."""
+        return answers.trial(await self._perform(StudyCalls(study).queue(parameters, plate=plate), context, key))
 
     async def report(
         self,

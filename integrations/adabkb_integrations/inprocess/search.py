@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-import operator
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
 from adabkb_client import Mixture, Parameter
 from adabkb_client._leased import in_words, is_mistake
 from adabkb_client._parameters import to_wire
-from adabkb_client._plain import finite, plain
+from adabkb_client._plain import finite
 from adabkb_client._run.evaluation import Evaluation, Objective
 from adabkb_client._run.frames import own_frames, shortened
 from adabkb_client._run.options import Context, check_catch
@@ -19,11 +19,14 @@ from adabkb_client._run.progress import Progress, Standing
 from adabkb_client._run.result import Expected
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
+from adabkb_integrations.inprocess.numbers import at_least
+from adabkb_integrations.inprocess.plates import Plates, filling
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Result, one_thread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.sampling import config as sampling
+from adabkb_service.engine.slices import Slice
 
 log = logging.getLogger("adabkb_integrations")
 
@@ -54,6 +57,9 @@ class Options(TypedDict, total=False):
     """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
     scale, ``{"around": 128, "width": 64}`` on a linear scale, ``{"weights": {"adam": 3}}`` for choices. The search
     begins there, but excludes no point."""
+    plates: Plates | None
+    """Plates, which the trials fill one by one, such as ``{"size": 24, "shared": ["temperature"]}``: the trials of a
+    plate have equal values of the ``shared`` parameters, and their results share an offset that the model learns."""
     context: Context
     """The values of the context parameters, or a function that returns them, called before each trial."""
     callbacks: Sequence[Callback]
@@ -92,8 +98,8 @@ def minimize(
         TypeError: a parameter has an unknown kind, or the function does not accept the parameters or returns something
             other than a number.
         ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
-            parsed or satisfied, a mixture has no points, a condition is invalid, or a belief does not fit its
-            parameter.
+            parsed or satisfied, a mixture has no points, a condition is invalid, a belief does not fit its parameter,
+            or plates share a parameter that cannot be shared.
         Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
@@ -124,6 +130,7 @@ class Search:
         constraints: Sequence[str] = (),
         mixtures: Sequence[Mixture] = (),
         prior: Mapping[str, Belief] | None = None,
+        plates: Plates | None = None,
         context: Context = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
@@ -133,10 +140,10 @@ class Search:
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
         """The trial with the best value, the first one in a tie."""
-        self.seed = secrets.randbelow(SEEDS) if seed is None else _at_least("seed", seed, 0)
+        self.seed = secrets.randbelow(SEEDS) if seed is None else at_least("seed", seed, 0)
         self._name = name
         self._function = function
-        self._budget = _at_least("budget", budget, 1)
+        self._budget = at_least("budget", budget, 1)
         self._sign = sign
         self._callbacks = callbacks
         self._catch = catch
@@ -146,6 +153,7 @@ class Search:
         self._stopped = False
         check_catch(catch)
         self._domain = _domain(space, constraints, mixtures)
+        self._plates = filling(plates, self._domain, space, mixtures)
         self._context = context
         if context is None and self._domain.space.context:
             names = ", ".join(sorted(self._domain.space.context))
@@ -153,7 +161,8 @@ class Search:
         conditional = [name for name, each in space.items() if each.when]
         self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
-        config = _config(algorithm, _noise(noise_std), prior_of(prior, self._domain), self._domain)
+        beliefs = prior_of(prior, self._domain)
+        config = _config(algorithm, _noise(noise_std), beliefs, self._domain, has_plates=self._plates is not None)
         self._model = Model(self._domain.space, self.seed, config)
 
     def stop(self) -> None:
@@ -176,10 +185,12 @@ class Search:
             context = self._context() if callable(self._context) else self._context
             within = None if context is None else self._domain.within(context)
             with one_thread():  # the function may use more threads
-                points = self._model.suggest(within=within)
+                points, held = self._suggested(within)
             if not points:
                 return "exhausted"
-            trial = self._evaluated({**self._domain.decode(points[0]), **(context or {})})
+            parameters = {**self._domain.decode(points[0], held), **(context or {})}
+            plate = None if self._plates is None else self._plates.add(points[0], held)
+            trial = replace(self._evaluated(parameters), plate=plate)
             self._take_in(trial, points[0])
             if trial.value is None:
                 shown.show(self._standing)
@@ -190,6 +201,12 @@ class Search:
             if self._stopped:
                 return "stopped"
         return "budget"
+
+    def _suggested(self, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
+        """Return the next point, and the values that its plate or the context hold; no point if none is left."""
+        if self._plates is None:
+            return self._model.suggest(within=within), {}
+        return self._plates.suggest(self._model, within)
 
     def _evaluated(self, parameters: Mapping[str, Any]) -> Evaluated:
         number = len(self.trials) + 1
@@ -217,7 +234,8 @@ class Search:
     def _take_in(self, trial: Evaluated, point: Array) -> None:
         value = None if trial.value is None else self._sign * trial.value
         with one_thread():
-            self._model.learn({trial.number: Result(tuple(point.tolist()), value, trial.std_error or 0.0)})
+            result = Result(tuple(point.tolist()), value, trial.std_error or 0.0, plate=trial.plate)
+            self._model.learn({trial.number: result})
         self.trials.append(trial)
         if trial.value is not None and (self.best is None or self._is_better(trial.value, self.best.value)):
             self.best = trial
@@ -239,10 +257,10 @@ def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures
 
 
 def _config(
-    algorithm: Mapping[str, Any], noise_std: float | None, prior: Prior | None, domain: Domain
+    algorithm: Mapping[str, Any], noise_std: float | None, prior: Prior | None, domain: Domain, *, has_plates: bool
 ) -> Config | sampling.Config:
     if algorithm in (AUTO, {"kind": "ada-bkb", **AUTO}):
-        return Config(noise_std=noise_std, prior=prior)
+        return Config(noise_std=noise_std, prior=prior, has_plates=has_plates)
     kind = algorithm.get("kind") if isinstance(algorithm, Mapping) and len(algorithm) == 1 else None
     if kind not in ("random", "sobol"):
         raise ValueError(
@@ -254,16 +272,6 @@ def _config(
     if kind == "sobol" and domain.space.mixtures:
         raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
     return sampling.Config(kind, repeats=noise_std is not None)
-
-
-def _at_least(name: str, number: SupportsIndex, least: int) -> int:
-    try:
-        given = operator.index(plain(number))
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, not {number!r}") from None
-    if given < least:
-        raise ValueError(f"{name} must be at least {least}, not {given}")
-    return given
 
 
 def _noise(noise_std: SupportsFloat | None) -> float | None:

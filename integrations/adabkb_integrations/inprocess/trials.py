@@ -11,7 +11,8 @@ Reason = Literal["budget", "exhausted", "stopped", "interrupted"]
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished trial. If it failed, ``value`` is None and ``reason`` gives the cause."""
+    """A finished trial. If it failed, ``value`` is None and ``reason`` gives the cause. ``plate`` is the number of its
+    plate, in a search with plates."""
 
     number: int
     parameters: Mapping[str, Any]
@@ -19,6 +20,7 @@ class Evaluated:
     value: float | None = None
     std_error: float | None = None
     reason: str | None = None
+    plate: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,6 +23,9 @@ def import_results(
         str, typer.Option(metavar="COLUMN", help="column of the standard errors, if any")
     ] = "std_error",
     state: Annotated[str, typer.Option(metavar="COLUMN", help="column of the rows' states, if any")] = "state",
+    plate: Annotated[
+        str, typer.Option(metavar="COLUMN", help="column of the plates, if any, in a study with plates")
+    ] = "plate",
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,6 +55,7 @@ def import_results(
         value=value,
         std_error=std_error,
         state=state,
+        plate=plate,
         dry_run=dry_run,
         progress=not as_json,
     )

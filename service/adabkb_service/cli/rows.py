@@ -25,6 +25,7 @@ def trials(found: Iterable[Row]) -> list[Row]:
         {
             "trial": each["number"],
             "state": each["state"],
+            "plate": each.get("plate"),
             "value": each["value"],
             **(each.get("metrics") or {}),
             "seconds": _seconds(each["started_at"], each["finished_at"]),
@@ -42,6 +43,7 @@ def results(found: Iterable[Row]) -> list[Row]:
         {
             "seq": each["seq"],
             "trial": each["trial"],
+            "plate": each.get("plate"),
             "value": each.get("value"),
             "std_error": each["std_error"],
             **(each.get("metrics") or {}),

@@ -36,6 +36,14 @@ Partial = Annotated[bool, typer.Option("--partial", help="some numbers come late
 LeaseSeconds = Annotated[
     float | None, typer.Option(help="duration of the lease in seconds (default: the study's)", show_default=False)
 ]
+OwnPlate = Annotated[
+    Literal["open", "new"] | None,
+    typer.Option(
+        help="in a study with plates: open for a place on the last plate, or on the next one if it is full; new for a "
+        "place on a new plate (default: on no plate)",
+        show_default=False,
+    ),
+]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 
 
@@ -82,8 +90,11 @@ def suggest(
 
 
 def _line(trial: dict[str, Any]) -> str:
-    plate = f" (plate {trial['plate']})" if "plate" in trial else ""
-    return f"trial {trial['number']}{plate}: {point(trial['parameters'])}"
+    return f"trial {trial['number']}{_on_plate(trial)}: {point(trial['parameters'])}"
+
+
+def _on_plate(trial: dict[str, Any]) -> str:
+    return f" (plate {trial['plate']})" if "plate" in trial else ""
 
 
 def observe(
@@ -149,6 +160,14 @@ def add(
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
     partial: Partial = False,
+    plate: Annotated[
+        int | None,
+        typer.Option(
+            help="in a study with plates: number of the plate on which it was measured, one of the study's or of your "
+            "own",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Report a result at a point of your own.
@@ -158,10 +177,13 @@ def add(
     \b
     adabkb result add svm 0.91 C=10 gamma=0.1 --metric latency_ms=12
     adabkb result add forest depth=7 --metric error=0.08 --metric nodes=2200
+    adabkb result add coupling 62.5 temperature=80 ligand=XPhos --plate 3
     """
     value, point_of_result = parse_result(parameters)
     metrics = parse_metrics(metric, metric_std_error)
-    added = StudyCalls(study).add_result(point_of_result, value, std_error=std_error, partial=partial, **metrics)
+    added = StudyCalls(study).add_result(
+        point_of_result, value, std_error=std_error, partial=partial, plate=plate, **metrics
+    )
     answer = server.document(added)
     show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
 
@@ -180,7 +202,8 @@ def observe_many(
     A refused result does not affect the others.
 
     A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point of your own,
-    both with "std_error" if known. The exit code is 1 if any line was refused.
+    both with "std_error" if known, and the second with the number of its "plate" if it was on one.
+    The exit code is 1 if any line was refused.
     """
     items = read_items(file)
     documents = list(items.values())
@@ -199,16 +222,18 @@ def observe_many(
         raise typer.Exit(1)
 
 
-def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = False) -> None:
+def queue(server: Server, study: StudyId, parameters: Point, plate: OwnPlate = None, as_json: AsJson = False) -> None:
     """Queue a point of your own as a trial.
 
     It is issued before any suggestion, and counts towards the budget.
 
     \b
     adabkb trial queue svm C=10 gamma=0.1
+    adabkb trial queue coupling temperature=80 ligand=XPhos --plate new
     """
-    trial = server.document(StudyCalls(study).queue(parse_point(parameters)))
-    show(trial, f"Trial {trial['number']} is {trial['state']}: {point(trial['parameters'])}", as_json=as_json)
+    trial = server.document(StudyCalls(study).queue(parse_point(parameters), plate=plate))
+    told = f"Trial {trial['number']} is {trial['state']}{_on_plate(trial)}: {point(trial['parameters'])}"
+    show(trial, told, as_json=as_json)
 
 
 def repeat(
@@ -216,6 +241,7 @@ def repeat(
     study: StudyId,
     trial: TrialNumber,
     times: Annotated[int, typer.Option(help="number of trials to queue at this point")] = 1,
+    plate: OwnPlate = None,
     as_json: AsJson = False,
 ) -> None:
     """Queue the point of a trial again, once or several times.
@@ -225,11 +251,11 @@ def repeat(
     \b
     adabkb trial repeat svm 7 --times 3
     """
-    answer = server.document(StudyCalls(study).repeat(trial, times))
+    answer = server.document(StudyCalls(study).repeat(trial, times, plate=plate))
     queued = [each["number"] for each in answer["trials"]]
     first = answer["trials"][0]
     which = f"Trial {queued[0]} is" if len(queued) == 1 else f"Trials {queued[0]} to {queued[-1]} are"
-    show(answer, f"{which} {first['state']}: {point(first['parameters'])}", as_json=as_json)
+    show(answer, f"{which} {first['state']}{_on_plate(first)}: {point(first['parameters'])}", as_json=as_json)
 
 
 def release(

@@ -101,7 +101,7 @@ class Trial(Answer):
     cell: CellRef | None
     plate: Annotated[
         int | None,
-        Field(exclude_if=_is_absent, description="number of its plate; absent for points of the user's own"),
+        Field(exclude_if=_is_absent, description="number of its plate; absent if it is on none"),
     ] = None
     value: Annotated[float | None, Field(description="value of the trial's first result")]
     metrics: Annotated[Metrics | None, of_metrics("metrics of the trial's first result")] = None
@@ -123,6 +123,14 @@ class Observation(Answer):
     trial: Annotated[int | None, Field(description="null for a point of the user's own")]
     attempt: int | None
     parameters: Parameters
+    plate: Annotated[
+        int | None,
+        Field(
+            exclude_if=_is_absent,
+            description="number of the plate of a point of the user's own; absent if it is on none, and for a result "
+            "of a trial, which has the number itself",
+        ),
+    ] = None
     value: Annotated[float | None, of_one_objective()] = None
     std_error: float | None
     metrics: Annotated[

@@ -187,6 +187,11 @@ class _Suggested(BaseModel):
     capped: bool
     fixed: dict[str, Any] | None
     cell: _Cell | None
+
+
+class _OnPlate(BaseModel):
+    model_config = ConfigDict(strict=True)
+
     plate: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
@@ -195,6 +200,7 @@ class SoundEventLine(history.Event):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        _OnPlate.model_validate(self.payload)
         if self.kind == "suggested":
             _Suggested.model_validate(self.payload)
         if self.kind == "created" and self.trial is not None:

@@ -16,6 +16,8 @@ from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, FixedParam
 from adabkb_service.engine.wording import nearest
 
 LARGEST_PLATE = 10_000
+LARGEST_NUMBER = 10**9
+"""The largest number of a plate that a user may give. The study's own plates get larger numbers than all given ones."""
 NEEDS_AUTO = "are not supported by this algorithm; leave the algorithm out: auto supports them"
 COMPARES = (
     "cannot be combined with an early-stopping rule that compares trials, because a trial may be worse due to its "

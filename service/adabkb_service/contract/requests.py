@@ -38,6 +38,7 @@ from adabkb_service.contract.parameters import (
     Text,
     Whole,
 )
+from adabkb_service.contract.plates import LARGEST_NUMBER
 from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 
@@ -82,6 +83,13 @@ Value = Annotated[
     AfterValidator(_some_result),
 ]
 Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
+OwnPlate = Annotated[
+    Literal["open", "new"] | None,
+    Field(
+        description="in a study with plates: open for a place on the last plate, or on the next one if it is full; new "
+        "for a place on a new plate; by default the point is on no plate"
+    ),
+]
 
 Item = TypeVar("Item", bound=BaseModel)
 
@@ -213,6 +221,13 @@ class PointValueBody(Body):
     std_errors: MetricErrors = None
     cost: Costs = None
     partial: Partial = False
+    plate: Annotated[
+        Annotated[int, Field(ge=1, le=LARGEST_NUMBER), Whole] | None,
+        Field(
+            description="in a study with plates: the number of the plate on which it was measured, whose offset it "
+            "shares: one of the study's plates, or an earlier one by a number of your own"
+        ),
+    ] = None
     trial: None = None
 
 
@@ -246,6 +261,7 @@ class QueueBody(Body):
     """A point that the user chooses."""
 
     parameters: Point
+    plate: OwnPlate = None
 
 
 class RepeatBody(Body):
@@ -256,6 +272,7 @@ class RepeatBody(Body):
     times: Annotated[
         int, Field(ge=1, le=MOST_REPEATS, description="number of trials to queue at this point"), Whole
     ] = 1
+    plate: OwnPlate = None
 
     @model_validator(mode="after")
     def _one_point(self) -> Self:

@@ -38,7 +38,7 @@ class Result:
     metrics: tuple[Measured, ...] = ()
     """In the order of the study's metrics; NaN while one is not known."""
     plate: int | None = None
-    """Number of the plate of its trial; None without one."""
+    """Number of its plate, which its trial has, or which it names; None without one."""
 
     @property
     def has_value(self) -> bool:
@@ -134,7 +134,7 @@ class Dataset:
             error=error,
             excluded=payload.get("excluded", False),
             metrics=tuple(_measured(metric, payload) for metric in self.metrics),
-            plate=(self.plates or {}).get(event.trial or 0),
+            plate=payload.get("plate") if event.trial is None else (self.plates or {}).get(event.trial),
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:

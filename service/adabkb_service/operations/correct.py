@@ -63,6 +63,7 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
     payload = {
         "observation": was.seq,
         "parameters": was.parameters,
+        **({} if was.plate is None else {"plate": was.plate}),
         **after,
         "was": {name: told[name] for name in changes},
         "reason": reason,

@@ -1,15 +1,18 @@
-"""POST /v1/studies/{id}/trials and /trials/repeat: queue a user's own points, which are issued before new ones."""
+"""POST /v1/studies/{id}/trials and /trials/repeat: queue a user's own points, which are issued before new ones.
+
+In a study with plates, they may take room on one, such as a control reaction on each plate.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from adabkb_service.contract.answers import Repeated, Trial
 from adabkb_service.contract.requests import QueueBody, RepeatBody
 from adabkb_service.errors import StudyComplete
 from adabkb_service.storage.rows import TrialRow
-from adabkb_service.study import lifecycle, render
+from adabkb_service.study import lifecycle, plates, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
@@ -20,7 +23,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 
     Raises:
         StudyNotFound: the study does not exist.
-        Invalid: the point is not in the space.
+        Invalid: the point is not in the space, or cannot be on the plate that the request asks for.
         StudyComplete: the study is complete, or its budget is used up.
     """
     return Request(study_id, Trial, partial(_add, body), key, invalidates_decisions=True)
@@ -31,14 +34,14 @@ def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[R
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: the point is not in the space.
+        Invalid: the point is not in the space, or cannot be on the plate that the request asks for as often.
         StudyComplete: the study is complete, or the rest of its budget is too small.
     """
     return Request(study_id, Repeated, partial(_repeat, body), key, invalidates_decisions=True)
 
 
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
-    row = _queue(draft, body.parameters, "/parameters")
+    (row,) = _queue(draft, body.parameters, "/parameters", body.plate)
     lifecycle.update_state(draft)
     return Outcome(render.trial(row), created=True)
 
@@ -52,10 +55,9 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
     point, pointer = body.parameters, "/parameters"
     if body.trial is not None:
         point, pointer = _evaluated(draft, body.trial), "/trial"
-    numbers = [_queue(draft, point or {}, pointer).number for _ in range(body.times)]
+    rows = _queue(draft, point or {}, pointer, body.plate, body.times)
     lifecycle.update_state(draft)
-    trials = [render.trial(draft.trial(number)) for number in numbers]
-    return Outcome(Repeated(trials=trials, study=lifecycle.summary(draft.study)), created=True)
+    return Outcome(Repeated(trials=list(map(render.trial, rows)), study=lifecycle.summary(draft.study)), created=True)
 
 
 def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
@@ -65,15 +67,26 @@ def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
     return results[0].parameters if results else trial.parameters
 
 
-def _queue(draft: Draft, parameters: dict[str, Any], pointer: str) -> TrialRow:
+def _queue(
+    draft: Draft, parameters: dict[str, Any], pointer: str, plate: Literal["open", "new"] | None, times: int = 1
+) -> list[TrialRow]:
     study = draft.study
     point = feasible_point(draft.space, parameters, pointer)
     check_offered(draft.space, point, pointer)
+    if plate is not None:
+        plates.check_trials(study, point, plate, pointer, times)
     state, reason = lifecycle.status(study)
     if lifecycle.spent(study) == "budget":  # of a paused study, status gives the reason of the pause
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")
-    number = study.trials + 1
-    draft.record("queued", {"parameters": point}, number)
+    return [_add_one(draft, point, plate, is_first=not index) for index in range(times)]
+
+
+def _add_one(draft: Draft, point: dict[str, Any], which: Literal["open", "new"] | None, *, is_first: bool) -> TrialRow:
+    study = draft.study
+    number, plate = study.trials + 1, None
+    if which is not None:
+        plate = plates.number_for(study, point, is_new=which == "new" and is_first)
+    draft.record("queued", {"parameters": point, **({} if plate is None else {"plate": plate})}, number)
     return draft.set_lease_length(number, study.lease_seconds)

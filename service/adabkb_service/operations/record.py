@@ -14,6 +14,7 @@ from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict
 from adabkb_service.operations.correct import record_change
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
+from adabkb_service.study import plates
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
 from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, metrics_of_result
@@ -40,7 +41,8 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 
     Raises:
         TrialNotFound: the trial does not exist.
-        Invalid: the point is not in the space, the attempt does not exist, or the value is beyond its natural bounds.
+        Invalid: the point is not in the space or not on the plate, the attempt does not exist, or the value is beyond
+            its natural bounds.
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or can no longer fail.
         LeaseLost: this attempt can no longer fail the trial.
@@ -51,7 +53,9 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         case PointValueBody():
             metrics = checked_metrics(metrics_of(draft.study.definition), result)
             parameters = feasible_point(draft.space, result.parameters, "/parameters")
-            return Recorded(None, _observe(draft, None, None, parameters, result, metrics))
+            if result.plate is not None:
+                plates.check_result(draft, parameters, result.plate)
+            return Recorded(None, _observe(draft, None, None, parameters, result, metrics, result.plate))
         case TrialValueBody():
             return _record_value(draft, result)
 
@@ -201,6 +205,7 @@ def _observe(
     parameters: dict[str, Any],
     result: TrialValueBody | PointValueBody,
     metrics: dict[str, dict[str, float]],
+    plate: int | None = None,
 ) -> ObservationRow:
     check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
     seq = draft.study.observations + 1
@@ -208,6 +213,7 @@ def _observe(
         "observation": seq,
         "attempt": attempt,
         "parameters": parameters,
+        **({} if plate is None else {"plate": plate}),
         **({} if result.value is None else {"value": result.value, "std_error": result.std_error}),
         **metrics,
     }

@@ -124,6 +124,8 @@ def _of_result(result: ObservationRow, definition: StoredDefinition, space: Spac
     told = {name: row.get(name) for name in (*RESULT, "attempt", "observed_at", "excluded")}
     for field in ("metrics", "std_errors"):
         told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
+    if result.plate is not None:
+        told["plate"] = result.plate
     return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
 
 

@@ -60,6 +60,14 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
     connection.execute(_CHANGE, changed)
 
 
+def on_plate(connection: Connection, study_id: str, plate: int, *, but: Collection[int]) -> ObservationRow | None:
+    """The first result that names a plate and is not excluded, ignoring the numbers in ``but``; None without one."""
+    naming = observations.c.plate == plate, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+    query = select(observations).where(observations.c.study_id == study_id, *naming).order_by(observations.c.seq)
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else ObservationRow(*row)
+
+
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[ObservationRow]:
     """The observations of a trial, by number."""
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]

@@ -224,6 +224,8 @@ class ObservationRow:
     observed_at: datetime
     metrics: dict[str, float] | None
     std_errors: dict[str, float] | None
+    plate: int | None
+    """The plate that a result without a trial names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     false,
+    text,
 )
 
 metadata = MetaData(
@@ -68,6 +69,12 @@ def _count(name: str) -> Column[int]:
 def _number(name: str) -> Column[int]:
     """A number that increases in order of creation."""
     return Column(name, BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+
+
+def _by_plate(number: str) -> Index:
+    """An index of the rows that have a plate, with the column of their number."""
+    has_plate = text("plate IS NOT NULL")
+    return Index(None, "study_id", "plate", number, sqlite_where=has_plate, postgresql_where=has_plate)
 
 
 def _study_key() -> Column[str]:
@@ -124,7 +131,8 @@ studies = Table(
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
-    Column("plate", JSON(none_as_null=True)),  # the last plate: number, trials, and shared values while it is open
+    # The last plate: number, trials, shared values while it is open, and the largest number that an own result names.
+    Column("plate", JSON(none_as_null=True)),
     Index(None, "created_at", "id"),
 )
 
@@ -156,6 +164,7 @@ trials = Table(
     Column("metrics", JSON(none_as_null=True)),  # of the first result
     Column("plate", Integer),  # number of its plate, in a study with plates
     Index(None, "study_id", "state", "number"),
+    _by_plate("number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),
 )
@@ -174,9 +183,11 @@ observations = Table(
     Column("observed_at", UtcDateTime, nullable=False),
     Column("metrics", JSON(none_as_null=True)),  # other measured values, by name; null in a study without metrics
     Column("std_errors", JSON(none_as_null=True)),  # of metrics, where known
+    Column("plate", Integer),  # number of the plate that a result without a trial names
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),
+    _by_plate("seq"),
 )
 
 reports = Table(

@@ -53,6 +53,13 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
     return TrialRow(*row)
 
 
+def on_plate(connection: Connection, study_id: str, plate: int) -> TrialRow | None:
+    """The first trial on a plate; None without one."""
+    query = _OF_STUDY.where(trials.c.plate == bindparam("its_plate")).order_by(trials.c.number).limit(1)
+    row = connection.execute(query, {"study": study_id, "its_plate": plate}).one_or_none()
+    return None if row is None else TrialRow(*row)
+
+
 def change(connection: Connection, rows: Iterable[TrialRow]) -> None:
     """Update trials."""
     changed = [

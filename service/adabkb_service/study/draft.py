@@ -218,6 +218,21 @@ class Draft:
         changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
         return [row for _, row in sorted((stored | changed).items())]
 
+    def point_on_plate(self, plate: int) -> dict[str, Any] | None:
+        """The parameters of a trial on a plate or, without one, of a result that names it and is not excluded; None if
+        there is neither. All of these agree in the shared parameters."""
+        counting = (row for row in self._observations.values() if not row.excluded)
+        changed: list[TrialRow | ObservationRow] = [*self._trials.values(), *counting]
+        for row in changed:
+            if row.plate == plate:
+                return row.parameters
+        trial = trials.on_plate(self.connection, self.study.id, plate)
+        if trial is not None:
+            return trial.parameters
+        stored = self._observations.keys() & range(1, self._before.study.observations + 1)
+        result = observations.on_plate(self.connection, self.study.id, plate, but=stored)
+        return None if result is None else result.parameters
+
     def put_report(self, row: ReportRow) -> None:
         """As in ``transitions.Rows``."""
         self.reports[row.trial, row.attempt, row.step] = row

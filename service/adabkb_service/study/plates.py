@@ -1,19 +1,26 @@
-"""The plates of a study: the one that new trials continue, and what its points have in common."""
+"""The plates of a study: the one that new trials continue, what its points have in common, and whether points of the
+user's own can be on a plate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import identity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer, shown
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
+from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_slice
+
+NO_PLATES = "is for studies with plates, and this one has none; leave it out"
+POINT = "/parameters"
+"""JSON pointer to the point of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +84,81 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
     if definition_of(study.definition).plates is None:
         return None
     plate = open_plate(study)
-    if plate is not None and not is_new and _agrees(parameters, plate.values):
+    if plate is not None and not is_new and not _differing(parameters, plate.values):
         return plate.number
-    return 1 if study.plate is None else int(study.plate["number"]) + 1
+    last = study.plate or {"number": 0}
+    return max(int(last["number"]), int(last.get("named", 0))) + 1
 
 
-def _agrees(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    return all(name in parameters and identity(parameters[name]) == identity(at) for name, at in values.items())
+def _differing(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """The parameters whose value is not that of a plate."""
+    return [name for name, at in values.items() if identity(parameters.get(name)) != identity(at)]
+
+
+def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> None:
+    """Check that a result at a point of the user's own can be of a plate, which may be new.
+
+    Args:
+        draft: the draft of the study.
+        parameters: the point, in stored form.
+        plate: the number of the plate.
+
+    Raises:
+        Invalid: the study has no plates, or the plate has other values of the shared parameters.
+    """
+    shared = _plates(draft.study).shared
+    known = draft.point_on_plate(plate) if shared else None
+    if known is not None:
+        values = {name: known[name] for name in shared}
+        _check_values(parameters, values, plate, POINT, "give that value, or the number of another plate")
+
+
+def check_trials(
+    study: StudyRow, parameters: Mapping[str, Any], which: Literal["open", "new"], pointer: str, count: int = 1
+) -> None:
+    """Check that trials at a point of the user's own can be on the plate that a request asks for.
+
+    Args:
+        study: the row of the study.
+        parameters: the point, in stored form.
+        which: whether they are for the last plate, if it has room, or begin one.
+        pointer: JSON pointer to the point, or to its trial, in the request.
+        count: the number of trials.
+
+    Raises:
+        Invalid: the study has no plates, or the plate has other values of the shared parameters or too little room.
+    """
+    size = _plates(study).size
+    plate = None if which == "new" else open_plate(study)
+    if plate is not None:
+        _check_values(parameters, plate.values, plate.number, pointer, "give that value, or plate new")
+    room = size if plate is None else plate.room
+    if count > room:
+        where = f"on a plate of {size}" if plate is None else f"on plate {plate.number}, or give plate new"
+        raise Invalid([FieldError("/times", f"must be at most {room}, the room {where}", "plate_full")])
+
+
+def _plates(study: StudyRow) -> Plates:
+    plates = definition_of(study.definition).plates
+    if plates is None:
+        raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
+    return plates
+
+
+def _check_values(
+    parameters: Mapping[str, Any], values: Mapping[str, Any], plate: int, pointer: str, remedy: str
+) -> None:
+    """Refuse a point that has not the values of a plate, with one error per parameter."""
+    errors = []
+    for name in _differing(parameters, values):
+        given, at = shown(parameters.get(name)), shown(values[name])
+        if pointer == POINT:
+            place, what = pointer + json_pointer(name), f"is {given}"
+        else:
+            place, what = pointer, f"has {name} = {given}"
+        errors.append(FieldError(place, f"{what}, but plate {plate} has {at}; {remedy}", "other_plate"))
+    if errors:
+        raise Invalid(errors[:MOST_ERRORS], max(len(errors) - MOST_ERRORS, 0))
 
 
 def of_one_plate(trials: Sequence[TrialRow]) -> list[TrialRow]:

@@ -120,6 +120,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"
         if study.budget_left is not None and study.budget_left <= 0:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
+    yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
     trial = state.trials.get(event.trial or 0)
@@ -137,6 +138,11 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
     if event.kind == "annotated" and (problem := _attribute_problem(trial, payload.get("attributes"))):
         yield f"event {event.seq} gives trial {trial.number} attributes that {problem}"
+
+
+def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
+    if event.payload.get("plate") is not None and definition_of(study.definition).plates is None:
+        yield f"event {event.seq} ({event.kind}) names a plate, and the study has none"
 
 
 def _attribute_problem(trial: TrialRow, changes: object) -> str | None:

@@ -143,18 +143,27 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
 
 
 def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
-    """The last plate after a suggestion, in a study with plates."""
+    """The last plate after a trial on it, in a study with plates."""
     number, plates = payload.get("plate"), definition_of(study.definition).plates
     if number is None or plates is None:
         return {}
-    before = study.plate
-    trials = before["trials"] + 1 if before is not None and before["number"] == number else 1
+    before = study.plate or {}
+    trials = before["trials"] + 1 if before.get("number") == number else 1
     shared = {name: payload["parameters"][name] for name in plates.shared}
-    return {"plate": {"number": number, "trials": trials, "shared": shared}}
+    return {"plate": {**before, "number": number, "trials": trials, "shared": shared}}
+
+
+def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
+    """The last plate after a result that names one, since new plates get larger numbers."""
+    number = payload.get("plate")
+    if number is None or definition_of(study.definition).plates is None:
+        return {}
+    before = study.plate or {"number": 0, "trials": 0, "shared": None}
+    return {"plate": {**before, "named": max(number, before.get("named", 0))}}
 
 
 def _queued(rows: Rows, event: EventRow) -> Columns:
-    return _added(rows, event)
+    return _added(rows, event, plate=event.payload.get("plate")) | _on_plate(rows.study, event.payload)
 
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
@@ -229,10 +238,12 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         observed_at=event.created_at,
         metrics=payload.get("metrics"),  # neither is present without metrics
         std_errors=payload.get("std_errors"),
+        plate=payload.get("plate"),  # only a result without a trial names one
     )
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
-    changed: Columns = {"observations": study.observations + 1, "cost_spent": spent, **_with_observation(study, row)}
+    changed: Columns = {"observations": study.observations + 1, "cost_spent": spent}
+    changed |= _with_observation(study, row) | _with_named_plate(study, payload)
     if event.trial is None:
         return changed
     trial = _trial(rows, event)

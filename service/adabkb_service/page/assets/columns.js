@@ -61,10 +61,10 @@ export const isNothing = (cell) =>
   );
 
 /** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
- * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities">} study
+ * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities" | "plates">} study
  * @returns {Role[]}
  */
-export function roles({ parameters, metrics: others = [], objectives = [], quantities = {} }) {
+export function roles({ parameters, metrics: others = [], objectives = [], quantities = {}, plates = null }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
   /** @type {(name: string) => (cell: string) => number} */
@@ -116,6 +116,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       read: numberOf(name),
       names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
     })),
+    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: number, names: ["plate"] }] : []),
     { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];

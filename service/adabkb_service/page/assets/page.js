@@ -64,7 +64,9 @@ const ACTIONS = {
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
-  queue: { says: (answer) => `Trial ${answer.number} is queued.` },
+  queue: {
+    says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
+  },
   repeat: {
     says: ({ trials }) =>
       trials.length > 1

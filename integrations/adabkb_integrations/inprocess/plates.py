@@ -1,0 +1,119 @@
+"""Plates of a search: trials that share some values, and an offset of their results. Points are chosen as by a server
+that issues one trial at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Required, SupportsIndex, TypedDict
+
+from adabkb_client import Fixed, Mixture, Parameter
+from adabkb_integrations.domain import Domain
+from adabkb_integrations.inprocess.numbers import at_least
+from adabkb_integrations.model import Array, Model
+from adabkb_service.engine.axes import identity
+from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.slices import Slice
+
+EXAMPLE = '{"size": 24, "shared": ["temperature"]}'
+SMALLEST = 2
+
+
+class Plates(TypedDict, total=False):
+    """How trials form plates: the number of trials on a plate, and the parameters whose values are equal on it."""
+
+    size: Required[SupportsIndex]
+    shared: Sequence[str]
+
+
+class Filling:
+    """The plates of a search, which its trials fill one by one."""
+
+    def __init__(self, domain: Domain, size: int, shared: Sequence[str]) -> None:
+        self.number = 0
+        """Number of the last plate; 0 before the first one."""
+        self._domain = domain
+        self._size = size
+        self._shared = shared
+        self._trials = 0
+        self._values: dict[str, Any] = {}
+
+    def suggest(self, model: Model, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
+        """Return the next point, (d,), and the values that were held: on the last plate if that has room and a point
+        left, and otherwise on a new one. There is no point if none is left.
+
+        Args:
+            model: the model of the results so far.
+            within: the points in the current context; None without a context.
+        """
+        fixed = {} if within is None else dict(within.fixed)
+        if 0 < self._trials < self._size and self._agrees(fixed):
+            values = {**fixed, **self._values}
+            on_plate = Slice(self._domain.space, values)
+            if values and _has_points(on_plate) and (points := model.suggest(within=on_plate)):
+                return points, values
+        return model.suggest(within=within), fixed
+
+    def add(self, point: Array, held: Mapping[str, Any]) -> int:
+        """Return the number of the plate of a trial at a point, (d,), where some values were held."""
+        parameters = {**self._domain.space.decode(point), **held}
+        if not 0 < self._trials < self._size or not self._agrees(parameters):
+            self.number, self._trials = self.number + 1, 0
+            self._values = {name: parameters[name] for name in self._shared}
+        self._trials += 1
+        return self.number
+
+    def _agrees(self, parameters: Mapping[str, Any]) -> bool:
+        known = parameters.keys() & self._values.keys()
+        return all(identity(parameters[name]) == identity(self._values[name]) for name in known)
+
+
+def filling(
+    plates: Plates | None, domain: Domain, parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]
+) -> Filling | None:
+    """Return the plates of a search; None without any.
+
+    Args:
+        plates: the plates as declared.
+        domain: the search space.
+        parameters: the declared parameters by name.
+        mixtures: the declared mixtures.
+
+    Raises:
+        TypeError: the plates are not declared as in ``EXAMPLE``.
+        ValueError: the size is too small, or a parameter cannot be shared.
+    """
+    if plates is None:
+        return None
+    if not isinstance(plates, Mapping) or "size" not in plates or plates.keys() - {"size", "shared"}:
+        raise TypeError(f"plates must be a dict such as {EXAMPLE}, not {plates!r}")
+    shared = plates.get("shared", ())
+    if isinstance(shared, str) or not isinstance(shared, Sequence):
+        raise TypeError(f"plates['shared'] must be a list of names, not {shared!r}")
+    shares = {name for each in mixtures for name in each["parameters"]}
+    for index, name in enumerate(shared):
+        if fault := _fault(name, shared[:index], parameters, shares):
+            raise ValueError(f"plates['shared'][{index}]: {name!r} {fault}")
+    if {axis.name for axis in domain.space.axes} <= set(shared):
+        raise ValueError("plates['shared'] leaves nothing that differs on a plate; leave out a parameter")
+    return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared))
+
+
+def _fault(name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: set[str]) -> str | None:
+    """Return why a parameter cannot be shared; None if it can."""
+    parameter = parameters.get(name)
+    if parameter is None:
+        return f"is not a parameter; those are {', '.join(parameters)}"
+    if name in before:
+        return "is named twice; name it once"
+    if isinstance(parameter, Fixed):
+        return "is a fixed parameter, so it is the same on all plates; leave it out"
+    if name in shares:
+        return "is a share of a mixture, which trials of a plate compose differently; leave it out"
+    if parameter.when:
+        return "has a condition (when), so trials of a plate may lack it; leave it out, or its condition"
+    return None
+
+
+def _has_points(within: Slice) -> bool:
+    feasible = within.feasible
+    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))
