@@ -158,7 +158,7 @@ class Settings(BaseSettings):
         1.0, gt=0, description="seconds after which PostgreSQL ends an idle transaction of a server"
     )
     model_restart_seconds: float = Field(
-        1.0, gt=0, description="least seconds between two starts of the same model process"
+        1.0, gt=0, description="minimum seconds between two starts of the same model process"
     )
     model_down_seconds: float = Field(
         5.0, gt=0, description="seconds without a model process after which /readyz answers 503"
@@ -206,7 +206,7 @@ class Settings(BaseSettings):
     )
     oidc_issuer: str = Field(
         "",
-        description="OpenID Connect provider at which people log in, exactly as it calls itself, such as "
+        description="OpenID Connect provider at which people log in, exactly as in its discovery document, such as "
         "https://sso.lab.example/realms/lab; needs `adabkb-service[oidc]`",
     )
     oidc_client_id: str = Field("", description="id of this server as a client of the provider")
