@@ -43,7 +43,7 @@ def table(part: str, runs: Runs) -> Table:
 
 def functions(runs: Runs) -> Table:
     """Average regret on the 17 functions, beside the authors'."""
-    header = ["function", "ada-bkb", "authors", "ratio", "over seeds"]
+    header = ["function", "ada-bkb", "authors", "ratio", "range over seeds"]
     header += [name for system in authors.SYSTEMS[1:] for name in (system, "authors")] + [AUTO]
     rows = []
     for problem in EXPERIMENTS["functions"].problems:
@@ -76,7 +76,7 @@ def times(runs: Runs) -> Table:
     header, quantities = ["function"], {}
     for system in authors.SYSTEMS:
         quantities[system] = ["seconds", "max_leaves"] if "ada" in system else ["seconds"]
-        header += [f"{system} s", "authors", "most leaves", "authors"][: 2 * len(quantities[system])]
+        header += [f"{system} s", "authors", "largest leaf set", "authors"][: 2 * len(quantities[system])]
     rows = []
     for problem in EXPERIMENTS["functions"].problems:
         pairs = [_pair(runs, problem, system, name) for system, names in quantities.items() for name in names]
@@ -86,7 +86,7 @@ def times(runs: Runs) -> Table:
 
 def compared(experiment: str, runs: Runs) -> Table:
     """An experiment's variants: average regret, best regret, seconds, leaf set."""
-    header = ["problem", "", "average regret", "over seeds", "best regret", "seconds", "most leaves"]
+    header = ["problem", "", "average regret", "range over seeds", "best regret", "seconds", "largest leaf set"]
     return header, [
         [problem, variant, *_regrets(found), _mean(found, "seconds"), _mean(found, "max_leaves")]
         for problem in EXPERIMENTS[experiment].problems
@@ -107,7 +107,7 @@ def random_points(runs: Runs) -> Table:
 
 def gp_threds(runs: Runs) -> Table:
     """Regret, and total seconds beside the paper's: of the engine, and with every posterior fitted anew."""
-    header = ["problem", "", "average regret", "over seeds", "best regret", "most leaves"]
+    header = ["problem", "", "average regret", "range over seeds", "best regret", "largest leaf set"]
     header += ["seconds", "refitted", "times Ada-BKB's", "paper", "times Ada-BKB's"]
     claimed = {name.lower(): seconds for name, seconds in authors.AUTHORS["gp-threds"]["claimed_seconds"].items()}
     rows = []

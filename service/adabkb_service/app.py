@@ -90,7 +90,7 @@ LOADING_POLL_SECONDS = 0.05
 CALLS = "/api"
 """The interactive page of the API."""
 
-DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
+DESCRIPTION = """Ask/tell Gaussian-process optimization with Ada-BKB. Each study has an id.
 
 Ask with `POST /v1/studies/{id}/suggest`, evaluate the point, tell with `POST /v1/studies/{id}/observe`.
 Every error is an `application/problem+json` document with a stable `code`. See [the documentation](docs/);

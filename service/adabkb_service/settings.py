@@ -96,17 +96,19 @@ class Settings(BaseSettings):
     connections: int = Field(
         4000,
         ge=1,
-        description="most open connections of clients; beyond it, the one idle for longest is closed",
+        description="limit on open client connections; beyond it, the one idle for longest is closed",
     )
-    streams: int = Field(200, ge=0, description="most concurrent event streams (GET .../events)")
-    waits: int = Field(400, ge=0, description="most concurrent requests that wait for a trial (Prefer: wait)")
+    streams: int = Field(200, ge=0, description="limit on concurrent event streams (GET .../events)")
+    waits: int = Field(400, ge=0, description="limit on concurrent requests that wait for a trial (Prefer: wait)")
     user_requests: int = Field(
         400,
         ge=1,
-        description="most concurrent requests of one user, including streams and waits; more are refused (429)",
+        description="limit on concurrent requests of one user, including streams and waits; more are refused (429)",
     )
-    user_streams: int = Field(50, ge=0, description="most concurrent event streams of one user; more are refused (429)")
-    user_waits: int = Field(200, ge=0, description="most concurrent requests of one user that wait for a trial")
+    user_streams: int = Field(
+        50, ge=0, description="limit on concurrent event streams of one user; more are refused (429)"
+    )
+    user_waits: int = Field(200, ge=0, description="limit on concurrent requests of one user that wait for a trial")
     look_seconds: float = Field(
         0.5,
         gt=0,
@@ -129,13 +131,22 @@ class Settings(BaseSettings):
         5.0, gt=0, description="seconds that a suggestion waits for the model; after that, its points are quasi-random"
     )
     decision_seconds: float = Field(
-        3.0, gt=0, description="seconds that a model may take to decide on the points of one suggestion"
+        3.0,
+        gt=0,
+        description="seconds that a model may take to decide on the points of one suggestion; after that, the "
+        "remaining points are quasi-random",
     )
     follow_seconds: float = Field(
-        0.25, gt=0, description="seconds that a GET of a study waits for the model to fold the latest results"
+        0.25,
+        gt=0,
+        description="seconds that a GET of a study waits for the model to process the latest results; after that, the "
+        "answer has the model's earlier figures",
     )
     request_seconds: float = Field(
-        10.0, gt=0, description="seconds that a request waits in the queue of its study, or for an answer of the model"
+        10.0,
+        gt=0,
+        description="seconds that a request waits in the queue of its study, or for an answer of the model; after "
+        "that, it is refused (503)",
     )
     contention_seconds: float = Field(
         5.0, gt=0, description="seconds for which a transaction is retried while other servers commit first"
@@ -147,12 +158,12 @@ class Settings(BaseSettings):
         1.0, gt=0, description="seconds after which PostgreSQL ends an idle transaction of a server"
     )
     model_restart_seconds: float = Field(
-        1.0, gt=0, description="least seconds between two starts of the same model process"
+        1.0, gt=0, description="minimum seconds between two starts of the same model process"
     )
     model_down_seconds: float = Field(
         5.0, gt=0, description="seconds without a model process after which /readyz answers 503"
     )
-    database_connections: int = Field(40, ge=2, description="most open connections to the database")
+    database_connections: int = Field(40, ge=2, description="limit on open connections to the database")
     study_threads: int = Field(8, ge=1, description="threads that process requests, each for one study at a time")
     studies_in_memory: int = Field(
         1000, ge=1, description="studies that a server caches between requests, some kilobytes each"
@@ -174,15 +185,15 @@ class Settings(BaseSettings):
         1, ge=1, description="threads of a linear algebra call; must be the same for all servers and for replay"
     )
     quota_studies: int | None = Field(
-        None, ge=0, description="most studies that a user may own, unless the token has a quota of its own"
+        None, ge=0, description="limit on the studies that a user owns, unless the token has a quota of its own"
     )
     quota_trials: int | None = Field(
         None,
         ge=0,
-        description="likewise, trials in these studies, plus results that users add at points of their own",
+        description="likewise, on the trials in these studies, plus results that users add at points of their own",
     )
     quota_megabytes: float | None = Field(
-        None, ge=0, description="likewise, megabytes of the logs of these studies and of the user's trash"
+        None, ge=0, description="likewise, on the megabytes of the logs of these studies and of the user's trash"
     )
     quota_requests_per_second: float | None = Field(
         None, gt=0, description="requests of a user per second on each server, averaged over 10 s"
@@ -195,7 +206,7 @@ class Settings(BaseSettings):
     )
     oidc_issuer: str = Field(
         "",
-        description="OpenID Connect provider at which people log in, exactly as it calls itself, such as "
+        description="OpenID Connect provider at which people log in, exactly as in its discovery document, such as "
         "https://sso.lab.example/realms/lab; needs `adabkb-service[oidc]`",
     )
     oidc_client_id: str = Field("", description="id of this server as a client of the provider")

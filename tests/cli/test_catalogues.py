@@ -37,7 +37,7 @@ def test_a_study_is_made_of_a_table_and_its_rows_are_changed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("molecule", "has no file; give --catalogue NAME=FILE"),
+        ("molecule", "--catalogue 'molecule' must be NAME=FILE"),
         ("molecule=missing.csv", "cannot read missing.csv"),
         ("b=table", "has a parameter 'b' that is not a catalogue"),
         ("molecule=wrong", "line 2, column 'size' must be a finite number"),

@@ -41,7 +41,7 @@ def test_a_table_gives_a_parameter_its_choices_and_descriptors(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ("solvent", "has no file; give --descriptors NAME=FILE"),
+        ("solvent", "--descriptors 'solvent' must be NAME=FILE"),
         ("ligand=FILE", "has no categorical parameter 'ligand'"),
         ("b=FILE", "has no categorical parameter 'b'"),
         ("solvent=missing.csv", "cannot read missing.csv"),

@@ -38,7 +38,7 @@ class Caller:
     address: str = ""
     """Network address of the sender."""
     payer: str = ""
-    """Owner of the rate limits: the id of a token with quotas of its own, else the user."""
+    """Key under which requests count for the rate limits: the id of a token with quotas of its own, else the user."""
     is_link: bool = False
     """Whether the token is a read-only link to one study, without access to its owner's other data."""
     person: PersonRow | None = None

@@ -23,15 +23,15 @@ class Resource:
     """Setting with the limit of the server."""
 
 
-REQUESTS = Resource("requests", "user_requests")  # the server limits connections
+REQUESTS = Resource("requests", "user_requests")  # no limit per server: ConnectionLimits limits connections instead
 STREAMS = Resource("event streams", "user_streams", "streams")
 WAITS = Resource("requests that wait for a trial", "user_waits", "waits")
 KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
-    """Counts what each user has in use. Used only by the event loop of a server. Links count for the owner of their
-    study.
+    """Counts what each user has in use. Used only by the event loop of a server. What is requested with a link
+    counts for the owner of its study.
 
     Args:
         most: limits by setting.
@@ -50,7 +50,7 @@ class Concurrency:
         return False
 
     def check(self, resource: Resource, caller: Caller) -> None:
-        """Refuse one more beyond the limit. Without authentication only the server's limit applies.
+        """Raise an error if one more use would exceed a limit. Without authentication, only the server's limit applies.
 
         Raises:
             TooManyAtOnce: the user has reached the limit.
@@ -66,7 +66,7 @@ class Concurrency:
 
     @contextmanager
     def hold(self, resource: Resource, caller: Caller) -> Iterator[None]:
-        """Count one more within the block.
+        """Count one more use within the block.
 
         Raises:
             TooManyAtOnce, Busy: see ``check``.

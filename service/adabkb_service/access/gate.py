@@ -26,11 +26,12 @@ from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.clock import Clock
 
 REMEMBERED_SECONDS = 4.0
-"""How long a grant is cached, and so how long revoked tokens, revoked shares and deleted studies stay accessible
-through another server. Event streams check twice a second, so they end within 5 s."""
+"""How long a grant is cached. So for that long, at another server, revoked tokens and shares still work, and deleted
+studies can still be read. Event streams check twice a second, so they end within 5 s."""
 MOST_REMEMBERED = 10_000
 RETURNING = timedelta(days=90)
-"""How long after a person's last login the links to their studies work without another token or session."""
+"""Links to a person's studies work for this long after their last login, even if the person has no valid token or
+session."""
 MOST_REFUSAL_KINDS = 100
 """Kinds of refusals counted separately between two audit entries; further ones are counted together."""
 
@@ -98,7 +99,7 @@ class Gate:
         return caller
 
     def admit(self, token: str | None, need: Need, study_id: str | None, address: str) -> Caller:
-        """The caller with a token, authorized from the database.
+        """Check a token and its rights in the database, and return the caller.
 
         Args:
             token: as sent; None without one.
@@ -119,7 +120,7 @@ class Gate:
             raise
 
     def admit_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller:
-        """The caller with a token that another server has checked, authorized from the database.
+        """Check in the database the rights of a token that another server has checked, and return the caller.
 
         Args:
             token_id: the id of the token.
@@ -214,7 +215,8 @@ def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
     if not found and people.has_logged_in(connection, row.user, now - RETURNING):
         return row
     if not found:
-        raise Unauthorized("The link ended with the last token of the study's owner.", "revoked")
+        reason = "This link no longer works, because the study's owner has no valid token; ask them for a new link."
+        raise Unauthorized(reason, "revoked")
     return min(found, key=lambda each: (each.quotas or {}).get("requests_per_second", math.inf))
 
 

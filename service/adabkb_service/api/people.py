@@ -36,5 +36,5 @@ def list_people(service: ServiceDep, page: PageDep) -> Page[Person]:
 @router.delete("/{user}/sessions", operation_id="endSessions", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def end_sessions(user: Annotated[str, Depends(_user)], service: ServiceDep, caller: CallerDep) -> None:
-    """End all sessions of a person; other servers of the database notice within 5 seconds."""
+    """End all sessions of a person; on other servers with the same database, they work for up to 5 more seconds."""
     sessions.end_all(service, caller, user)

@@ -188,7 +188,7 @@ async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
     what = _missing(error)
     if what is not None:
         return _short_of(what, request)
-    detail = f"An unexpected error ({type(error).__name__}); find this request id in the server's log."
+    detail = f"An unexpected error ({type(error).__name__}); find the `request_id` in the server's log."
     return problem(request, HTTP[500], detail)
 
 

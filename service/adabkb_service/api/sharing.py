@@ -58,5 +58,5 @@ def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[To
 @router.delete("/links/{token_id}", operation_id="revokeLink", status_code=204, responses=responses(404, 422))
 @needs("own")
 def revoke_link(study_id: StudyId, token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
-    """Revoke a link; other servers of the database notice within 5 seconds."""
+    """Revoke a link; on other servers with the same database, it works for up to 5 more seconds."""
     tokens.revoke(service, caller, token_id, link=study_id)

@@ -56,14 +56,14 @@ def get_own_token(service: ServiceDep, caller: CallerDep) -> Self:
 @router.patch("/tokens/{token_id}", operation_id="changeToken", responses=responses(400, 404, 413, 415, 422))
 @needs("admin")
 def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, caller: CallerDep) -> Token:
-    """Change the quotas of a token; other servers of the database notice within 5 seconds."""
+    """Change the quotas of a token; other servers with the same database apply them within 5 seconds."""
     return tokens.change(service, caller, token_id, body.model_dump().get("quotas", {}))
 
 
 @router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
-    """Revoke a token; other servers of the database notice within 5 seconds."""
+    """Revoke a token; on other servers with the same database, it works for up to 5 more seconds."""
     tokens.revoke(service, caller, token_id)
 
 

@@ -149,7 +149,7 @@ async def heartbeat(
 async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
-    """Store intermediate values of a trial, and renew the lease; the answer says whether the trial is stopped."""
+    """Store a trial's intermediate values and renew its lease; the answer says whether a rule has stopped the trial."""
     return reply(await done(service, report(study_id, number, body, key)))
 
 

@@ -1,4 +1,4 @@
-"""Catalogues from tables, for a definition, and changes to the rows of a catalogue while its study runs."""
+"""Add catalogues from tables to a study's definition, and change a catalogue's rows while the study runs."""
 
 from __future__ import annotations
 
@@ -70,17 +70,20 @@ def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
         definition: the study's definition.
 
     Raises:
-        Failure: a parameter of another kind has the name, or the table cannot be read.
+        Failure: the name belongs to a parameter of another kind, or the table cannot be read.
     """
     parameters = definition.setdefault("parameters", [])
     for text in tables:
         name, equals, file = text.partition("=")
         if not (equals and name and file):
-            fail(f"--catalogue {text!r} has no file; give --catalogue NAME=FILE")
+            fail(f"--catalogue {text!r} must be NAME=FILE")
         listed = parameters if isinstance(parameters, list) else []
         found = [each for each in listed if isinstance(each, dict) and each.get("name") == name]
         if found and found[0].get("kind") != "catalogue":
-            fail(f"the definition has a parameter {name!r} that is not a catalogue; leave it out, or give another name")
+            fail(
+                f"the definition has a parameter {name!r} that is not a catalogue; remove it from the definition, or "
+                "give the catalogue another name"
+            )
         made = {"name": name, **read(file).to_json()}
         if found:
             found[0].update(made)

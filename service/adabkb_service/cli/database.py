@@ -21,7 +21,7 @@ DatabaseUrl = Annotated[
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """End the command with the message of an error of the service or of an invalid setting, if one is raised."""
+    """If the block raises an error of the service, or a setting is invalid, end the command with the message."""
     try:
         yield
     except StudyNotFound as error:

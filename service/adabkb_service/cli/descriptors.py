@@ -36,7 +36,7 @@ def add_descriptors(tables: Sequence[str], parameters: Any, where: str) -> None:
     for text in tables:
         name, equals, file = text.partition("=")
         if not (equals and name and file):
-            fail(f"--descriptors {text!r} has no file; give --descriptors NAME=FILE")
+            fail(f"--descriptors {text!r} must be NAME=FILE")
         listed = parameters if isinstance(parameters, list) else []
         found = [each for each in listed if isinstance(each, dict) and each.get("name") == name]
         if not found or found[0].get("kind") != "categorical":

@@ -93,7 +93,7 @@ def add(
 
 
 def page(service: Service, study_id: str, trial: int, after: int, limit: int) -> list[File]:
-    """Return a page of a trial's files, ordered by number, after a given number.
+    """Return up to ``limit`` of a trial's files whose numbers are larger than ``after``, in order.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.

@@ -56,7 +56,8 @@ def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
 
 
 def _policy(page: bytes) -> str:
-    """Return the content security policy of the interactive API page: its own files and scripts."""
+    """Return the content security policy of the interactive API page. It allows only the page's own files and
+    scripts."""
     digests = (b64encode(sha256(script).digest()).decode() for script in _SCRIPT.findall(page))
     scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
     # Swagger UI writes styles into its elements.

@@ -1,4 +1,4 @@
-"""The best result of a study: which results count, how two results compare, and the best one of a draft."""
+"""The best result of a study: which results count, how two results compare, and the best of a draft's results."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best observation that counts and lacks nothing that decides, the earliest one in a tie; None for a study with
-    several objectives."""
+    """The best observation that counts and has its value and each metric with bounds, the earliest one in a tie; None
+    for a study with several objectives."""
     if has_several_objectives(study):
         return None
     return max(
@@ -70,13 +70,13 @@ def has_several_objectives(study: StudyRow) -> bool:
 
 def merit(study: StudyRow, value: float | None) -> float:
     """The value, negated if the study minimises."""
-    assert value is not None, "there is one objective"
+    assert value is not None, "the value is missing, although there is one objective"
     return value if study.definition["direction"] == "maximize" else -value
 
 
 def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
-    """The best observation of a draft that counts, stored or changed; the first one in a tie. Reads all observations if
-    the database cannot select those that count."""
+    """The best of a draft's observations that count, stored or changed; the first one in a tie. Reads all observations
+    if the database cannot select those that count."""
     if "outcome_constraints" in study.definition or is_edited(study.definition):
         return best_of(study, _every(connection, study, changed))
     maximize = study.definition["direction"] == "maximize"
@@ -85,7 +85,7 @@ def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> Ob
 
 
 def stored_counting_after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -> int:
-    """How many observations of a draft count and have a number larger than ``seq``."""
+    """How many of a draft's observations count and have a number larger than ``seq``."""
     if is_edited(study.definition):
         return sum(row.seq > seq for row in filter(counting(study), _every(connection, study, changed)))
     others = observations.counting_after(connection, study.id, seq, but=list(changed))

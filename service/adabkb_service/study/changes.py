@@ -5,7 +5,7 @@ every ``look_seconds`` reads the last event of every study with waiters. A waite
 since a wake-up may be spurious. All wait on the event loop, without a thread or a database connection.
 
 A change wakes all streams. Of the requests that wait for a trial it wakes the first one, and each one that gets a trial
-wakes the next. When a study resumes, requests get trials one after the other until none is left.
+wakes the next. When a study resumes, requests get trials one after the other until no trial is free.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Changes:
     """The waiters of each study. Only ``notify`` is safe to call outside the event loop's thread.
 
     Args:
-        last_events: returns the number of the last event of each of these studies that exists.
+        last_events: given study ids, returns the number of the last event of each existing study.
         stopping: set when the server stops; ends all waits.
         look_seconds: interval between two polls for commits of other servers.
     """
@@ -123,7 +123,7 @@ class Changes:
             self._wake_next(study_id)
 
     def _wake_next(self, study_id: str) -> None:
-        """Wake the first sleeping request that waits in turn."""
+        """Wake the first request that waits for a trial and has not been woken."""
         for waiter in self._waiters.get(study_id, ()):
             if waiter.for_trial and not waiter.woken.is_set():
                 waiter.woken.set()

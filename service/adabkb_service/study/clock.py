@@ -33,7 +33,7 @@ FALLING_BACK = 0.5
 
 
 class SteadyClock:
-    """A clock that reads its source once and then advances with the machine's uptime.
+    """A clock that reads its source, and between readings advances with the machine's uptime.
 
     If the source was adjusted, the clock approaches it gradually: it runs at most at double and at least at half speed,
     and never goes back. So a worker that renews its lease in time keeps it, and all servers of a database agree again

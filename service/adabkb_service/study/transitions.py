@@ -54,10 +54,10 @@ class Rows(Protocol):
         """Add a report."""
 
     def best_observation(self) -> ObservationRow | None:
-        """The best observation that is not excluded, the first one in a tie."""
+        """The best observation that counts (see ``best.best_of``), the first one in a tie."""
 
     def counting_after(self, seq: int) -> int:
-        """How many observations after this number are not excluded."""
+        """How many observations after this number count."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
@@ -84,7 +84,7 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
-"""Columns of an observation that a correction, or a number that comes later, may change; those of metrics only in
+"""Columns of an observation that a correction or a late number may change; ``metrics`` and ``std_errors`` exist only in
 studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
@@ -232,11 +232,11 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         trial=event.trial,
         attempt=payload["attempt"],
         parameters=payload["parameters"],
-        value=payload.get("value"),  # neither is present with several objectives
+        value=payload.get("value"),  # value and std_error are absent with several objectives
         std_error=payload.get("std_error"),
         excluded=False,
         observed_at=event.created_at,
-        metrics=payload.get("metrics"),  # neither is present without metrics
+        metrics=payload.get("metrics"),  # metrics and std_errors are absent without metrics
         std_errors=payload.get("std_errors"),
         plate=payload.get("plate"),  # only a result without a trial names one
     )

@@ -1,9 +1,10 @@
-"""Doubted results: results that the others contradict, if a study asks for it (``Config.robust``).
+"""Doubted results: results that contradict the others; only in studies with ``Config.robust``.
 
-Repeatedly, the result that is farthest from its prediction by the others gets additional noise, as much as explains it.
-It keeps the noise if that raises the posterior density of the hyperparameters, learned again, by a factor of
-``EVIDENCE`` times the number of results, which corrects for choosing one of them. The idea is relevance pursuit (Ament
-et al. 2024, "Robust Gaussian processes via relevance pursuit"). A result that a replicate confirms is not doubted.
+Repeatedly, the result that is farthest from its prediction by the others gets enough additional noise to explain it.
+The hyperparameters are learned again. The noise stays if their posterior density rises by a factor of at least
+``EVIDENCE`` times the number of results. (The number corrects for picking the worst of so many.) The idea is relevance
+pursuit (Ament et al. 2024, "Robust Gaussian processes via relevance pursuit"). A result that a replicate confirms is
+not doubted.
 
 Doubts depend on the results alone. With more than ``EACH`` results they are computed when a tenth of the results is
 new, and after a replicate.
@@ -132,7 +133,7 @@ def _value(evidence: Evidence, known: Hyperparameters) -> float:
 
 def _left_out(evidence: Evidence, known: Hyperparameters) -> tuple[Array, Array]:
     """Return the distance of each output from its prediction by the others, and the standard deviation of that
-    prediction, (n,) each: see ``left_out``."""
+    prediction, (n,) each: see the module ``left_out``."""
     kernel = known.kernel(evidence.categorical, evidence.components, evidence.periodic)
     noises = known.noise_ratio + evidence.extra
     given = evidence.positions, evidence.outputs, noises, evidence.plates
