@@ -26,10 +26,10 @@ from examples.stories import coating as coating_story
 from examples.stories import network as network_story
 from examples.stories.cluster.train import precision
 from tests.docs.pictures import AMBER, GREY, IMAGES, STYLE, TEAL
+from tests.examples.killed import killed_once
 from tests.examples.slurm import slurm
 from tests.examples.test_examples import finish, start
 from tests.examples.test_recipes import EXAMPLES, PATH
-from tests.examples.test_stories import killed_once
 from tests.page.browser import launching
 from tests.page.chemist import Chemist
 from tests.page.tabs import drawn, tab
