@@ -137,6 +137,8 @@ class Chemist:
         expect(page.get_by_text("The trial is given back.")).to_be_visible()
         page.goto(f"/studies/{STUDY}")
         page.get_by_role("link", name="Edit parameters and rules").click()
+        first = page.get_by_role("group", name="Parameter 1", exact=True)
+        expect(first.get_by_label("Name")).to_have_value(next(iter(VALUES)))  # the form is filled in
         page.get_by_role("button", name="Add a combination").click()
         page.get_by_label("ligand in combination 1").select_option(self.missing)
         page.get_by_role("button", name="Show what changes").click()
