@@ -20,6 +20,7 @@ from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import left_out as left_out_benchmark
 from benchmarks import scaling as scaling_benchmark
+from benchmarks import stories as stories_benchmark
 from benchmarks.outcomes import report as outcomes_report
 from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
@@ -43,6 +44,16 @@ from tests.docs import services as other_services
 
 STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS.parent / "examples"
+PROGRAMS = {
+    "story-network": ("stories/network.md", "stories/network.py", "python"),
+    "story-cluster": ("stories/cluster.md", "stories/cluster/array.sbatch", "sh"),
+    "story-train": ("stories/cluster.md", "stories/cluster/train.py", "python"),
+    "story-reaction": ("stories/reaction.md", "stories/reaction.py", "python"),
+    "story-coating": ("stories/coating.md", "stories/coating.py", "python"),
+    "story-agent": ("stories/agent.md", "stories/agent.py", "python"),
+}
+"""Programs that pages show in full, by section: the page, the file and its language."""
 
 
 def settings() -> str:
@@ -290,6 +301,17 @@ def outcomes(name: str) -> str:
     return "\n\n".join(f"{each.title}:\n\n{markdown(each.header, each.rows)}" for each in outcomes_report.tables(name))
 
 
+def program(file: str, language: str) -> str:
+    """A program of the examples."""
+    return f"```{language}\n{(EXAMPLES / file).read_text()}```"
+
+
+def stories(name: str) -> str:
+    """A story beside plain baselines, from the committed results."""
+    runs = json.loads((RESULTS / "stories.json").read_text())["runs"][name]
+    return markdown(stories_benchmark.HEADER, stories_benchmark.rows(name, runs))
+
+
 SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "settings": ("operations.md", settings),
     "cli": ("command-line.md", command_line),
@@ -323,6 +345,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),
     **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in paper_report.PARTS},
+    **{name: (page, partial(program, file, language)) for name, (page, file, language) in PROGRAMS.items()},
+    **{f"stories-{name}": (f"stories/{name}.md", partial(stories, name)) for name in stories_benchmark.STORIES},
 }
 
 

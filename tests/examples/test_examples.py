@@ -183,16 +183,6 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
     assert best.value > 0.9
 
 
-def test_the_epochs_example_stops_what_falls_behind_and_takes_no_more_steps_than_its_budget(server: str) -> None:
-    output = printed("examples/digits_epochs.py", "4", ADABKB_URL=server)
-    found = re.search(r"(\d+) trials completed, (\d+) stopped: (\d+) of 108 epochs\nbest loss (\S+)", output)
-    assert found
-    completed, stopped, epochs = map(int, found.groups()[:3])
-    assert min(completed, stopped) >= 1
-    assert 108 - 27 < epochs <= 108
-    assert float(found[4]) < 0.5
-
-
 def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(server: str) -> None:
     output = printed("examples/known_rates.py", "3", ADABKB_URL=server)
     rates = [float(rate) for rate in re.findall(r"at rate (\S+)", output)]

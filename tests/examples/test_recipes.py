@@ -22,6 +22,7 @@ from tests.waiting import PATIENCE, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+WITH_SERVER = "slurm/array-with-server.sbatch"
 BUDGET = json.loads((EXAMPLES / "program/study.json").read_text())["budget"]
 
 
@@ -33,16 +34,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def task(folder: Path, script: str, number: int, **environment: str) -> subprocess.Popen[str]:
-    """A task of an array, as Slurm starts it."""
+def task(script: Path, number: int, **environment: str) -> subprocess.Popen[str]:
+    """A task of an array that was submitted in the script's folder, as Slurm starts it."""
     slurm = {
-        "SLURM_SUBMIT_DIR": str(folder / "slurm"),
+        "SLURM_SUBMIT_DIR": str(script.parent),
         "SLURM_ARRAY_JOB_ID": "4711",
         "SLURM_ARRAY_TASK_ID": str(number),
         "SLURM_ARRAY_TASK_MIN": "0",
     }
     return subprocess.Popen(
-        ["bash", str(folder / "slurm" / script)],
+        ["bash", str(script)],
         env={**os.environ, "PATH": PATH, **slurm, **environment},
         start_new_session=True,
         stdout=subprocess.PIPE,
@@ -66,25 +67,6 @@ def is_complete(study: Study) -> bool:
     return (info.state, info.counts.completed) == ("complete", BUDGET)
 
 
-def test_the_tasks_of_a_slurm_array_share_a_study(server: str, folder: Path) -> None:
-    there = {"ADABKB_URL": server, "TRAIN_SECONDS": "0"}
-    create = ["adabkb", "study", "create", "../program/study.json"]
-    subprocess.run(create, cwd=folder / "slurm", env={**os.environ, "PATH": PATH, **there}, check=True)
-    for process in [task(folder, "array.sbatch", number, **there) for number in range(2)]:
-        assert "Study svm is complete (budget)" in ended(process)
-    with Client(server) as client:
-        assert is_complete(client.study("svm"))
-    assert len(list((folder / "slurm/logs/4711").iterdir())) == BUDGET
-
-
-def test_a_slurm_array_that_needs_a_server_says_so(folder: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "ADABKB_URL"}
-    script = ["bash", str(folder / "slurm/array.sbatch")]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "set it to the address of the server" in done.stderr
-
-
 @pytest.mark.long
 def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
@@ -92,7 +74,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
     train = folder / "program/train.sh"
     shebang, *lines = train.read_text().splitlines(keepends=True)
     train.write_text("".join([shebang, ONE_TRIAL_A_WORKER, *lines]))
-    first = [task(folder, "array-with-server.sbatch", number, GATE=str(folder / "gate"), **there) for number in (0, 1)]
+    first = [task(folder / WITH_SERVER, number, GATE=str(folder / "gate"), **there) for number in (0, 1)]
     wait_for(address.exists)
     token = folder / "slurm/server-4711.token"
     assert token.stat().st_mode & 0o077 == 0
@@ -106,7 +88,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
     assert {trial["state"] for trial in before} == {"completed", "released"}
     with pytest.raises(httpx.ConnectError):
         httpx.get(client.url)
-    next_job = task(folder, "array-with-server.sbatch", 0, TRAIN_SECONDS="0", **there)
+    next_job = task(folder / WITH_SERVER, 0, TRAIN_SECONDS="0", **there)
     assert "Study svm is complete (budget)" in ended(next_job)
     after = trials(folder)
     assert [trial["state"] for trial in after] == ["completed"] * BUDGET
@@ -123,7 +105,7 @@ def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: 
     there["ADABKB_MODEL_PROCESSES"] = "0"
     in_the_way, export = folder / "slurm/svm.jsonl.part", folder / "slurm/svm.jsonl"
     in_the_way.mkdir()
-    job = task(folder, "array-with-server.sbatch", 0, TRAIN_SECONDS="60", **there)
+    job = task(folder / WITH_SERVER, 0, TRAIN_SECONDS="60", **there)
     assert job.stdout is not None
     assert any("cannot write svm.jsonl.part" in line for line in job.stdout)
     in_the_way.rmdir()
@@ -150,8 +132,8 @@ def _made(folder: Path) -> bool:
 def test_the_tasks_of_a_slurm_array_end_if_its_server_does_not_start(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     (folder / "slurm/svm.jsonl").write_text("not an export")
-    assert "error: " in ended(task(folder, "array-with-server.sbatch", 0, **there), 1)
-    assert "The first task has ended" in ended(task(folder, "array-with-server.sbatch", 1, **there))
+    assert "error: " in ended(task(folder / WITH_SERVER, 0, **there), 1)
+    assert "The first task has ended" in ended(task(folder / WITH_SERVER, 1, **there))
     assert (folder / "slurm/svm.jsonl").read_text() == "not an export"
 
 

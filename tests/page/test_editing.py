@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.page.studies import checked
 from tests.page.tabs import PHONE, REFUSALS, accessible, tab
@@ -106,3 +106,23 @@ def test_the_keyboard_is_enough_on_a_phone_in_the_dark(browser: Browser, site: s
         page.keyboard.press("Enter")
         page.wait_for_url("**/studies/keys")
     assert checked(api.get("/v1/studies/keys"))["parameters"][0]["high"] == 50
+
+
+def test_a_change_that_is_made_while_scripts_still_load_is_not_taken_for_the_study(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    reacting(api, "slow")
+    with tab(browser, site, refused=REFUSALS) as page:
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/editing.js", hold)
+        with page.expect_request("**/editing.js"):
+            page.goto("/studies/slow/edit", wait_until="commit")
+        upper = page.get_by_role("group", name="Parameter 1", exact=True).get_by_label("to", exact=True)
+        if upper.count():
+            upper.fill("50")
+        held[0].continue_()
+        expect(upper).to_have_value("80")

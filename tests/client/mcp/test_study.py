@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -14,7 +13,6 @@ import pytest
 
 from adabkb_client import Client, Float
 from tests.client.mcp.agents import ADABKB, SPACE, Agent, environment, http_server, in_process, over_http, over_stdio
-from tests.examples.test_examples import finish, start
 
 Connect = Callable[[], AbstractAsyncContextManager[Agent]]
 
@@ -233,15 +231,6 @@ def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> No
             assert "20 to 120 °C" in await agent.read("adabkb://studies/s/report")
 
     asyncio.run(session())
-
-
-def test_the_example_runs_a_whole_study(server: str) -> None:
-    output = finish(start("examples/mcp_study.py", ADABKB_URL=server))
-    assert output.count("\ntrial ") == 9
-    assert "# Study `mcp-example`" in output
-    found = re.search(r"^best: (\S+)%", output, re.MULTILINE)
-    assert found
-    assert float(found[1]) > 88
 
 
 def test_a_request_that_is_sent_again_is_one_change(server: str) -> None:

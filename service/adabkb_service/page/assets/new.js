@@ -44,6 +44,8 @@ for (const [name, [add, first]] of Object.entries(ADD))
   byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => area(add(), first).focus());
 describe(form);
 fitFields();
+// Before the form is filled in: what a person changes there is compared with what startEditing finds.
+const editing = "edits" in form.dataset ? await import("./editing.js") : undefined;
 if (like) {
   try {
     fill(await call("GET", `${root}/studies/${encodeURIComponent(like)}/template.json`));
@@ -53,13 +55,12 @@ if (like) {
 } else {
   addParameter();
 }
-if ("edits" in form.dataset) {
-  const { changes, placed, startEditing } = await import("./editing.js");
-  startEditing();
-  form.made = changes;
+if (editing) {
+  editing.startEditing();
+  form.made = editing.changes;
   /** @param {string} pointer */
   form.fieldOf = (pointer) => {
-    const found = placed(pointer);
+    const found = editing.placed(pointer);
     return typeof found === "string" ? fieldOf(found) : found;
   };
 }
