@@ -189,7 +189,9 @@ def test_each_limit_is_documented_in_its_own_row() -> None:
         "items of a batch, reports of a request, points to predict at": f"{MOST_ITEMS:,}",
         "reports of an attempt": f"{MOST_REPORTS:,}",
         "a step": f"{MOST_STEPS:,}",
-        "`lease_seconds` and `max_runtime_seconds`": "2,592,000 (30 days). A lease of less than a microsecond is extended to one",
+        "`lease_seconds` and `max_runtime_seconds`": (
+            "2,592,000 (30 days). A lease of less than a microsecond is extended to one"
+        ),
         "errors that are listed": f"{MOST_ERRORS}",
         "errors of the items of a batch that are listed": (
             f"the first error of each item, and {MOST_BATCH_ERRORS:,} more in all"
