@@ -218,6 +218,20 @@ def test_a_complete_and_a_paused_study_say_why(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("Paused: no new points")
 
 
+def test_a_cost_budget_is_not_said_to_be_raisable(running: Service) -> None:
+    create(running, definition(budget={"cost": 1.0}, cost="told"))
+    trial = suggest(running, "s", Ask()).view.trials[0].number
+    observe(running, "s", TrialValueBody(trial=trial, value=1.0, cost=2.0))
+    assert assessment(running, "s").standing == "The budget is used up."
+
+
+def test_an_excluded_choice_is_not_named_as_untried(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", constraints=['catalyst != "PPh3"']))
+    grown(running, 12)
+    found = assessment(running, "s").findings
+    assert found is None or not found.untried
+
+
 def test_long_without_a_gain_is_told(running: Service) -> None:
     create(running, definition())
     values = [1.0, *(1.5 + number / 8 for number in range(11))]

@@ -19,12 +19,15 @@ from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.simplex import given_way
 from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
 from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.proposals import Changed, Expected, Recommended, in_units
 
 Point = dict[str, Any]
 
+MOST_CHECKED = 20
+"""The maximum number of untried choices of a parameter that are checked against the constraints."""
 MOST_WRITTEN = 200
 """The number of latest results whose decimals are counted."""
 
@@ -297,9 +300,16 @@ def _untried(model: Model) -> dict[str, list[Any]]:
     for number, axis in enumerate(space.axes):
         if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most of its rows are untried
             tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
-            if left := [axis.value(index) for index in range(axis.count) if index not in tried]:
-                found[axis.name] = left
+            left = [axis.value(index) for index in range(axis.count) if index not in tried]
+            if possible := [value for value in left if len(left) > MOST_CHECKED or _is_possible(space, axis, value)]:
+                found[axis.name] = possible
     return found
+
+
+def _is_possible(space: Space, axis: ChoiceAxis, value: Any) -> bool:
+    """Whether the constraints do not exclude a choice, as far as this can be proved."""
+    feasible = Slice(space, {axis.name: value}).feasible
+    return feasible is None or not feasible.is_empty
 
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:

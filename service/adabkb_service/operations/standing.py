@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adabkb_service.contract.answers import Study
+from adabkb_service.contract.cost import CostBudget
 
 REASONS: Mapping[str, str] = {
-    "budget": "The budget is used up; a larger one continues the study (a cost budget cannot be changed).",
+    "budget": "The budget is used up.",
     "exhausted": "Every point of the space has been issued.",
     "converged": "The study has reached its tolerance: further trials will probably gain less.",
     "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
@@ -25,6 +26,8 @@ def standing(study: Study) -> str:
             "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "
             "events show the error."
         )
+    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # which cannot be changed
+        return f"{REASONS['budget']} A larger one continues the study."
     if study.reason is not None:
         return REASONS[study.reason]
     if study.counts.active:
