@@ -27,7 +27,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 
 
 def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[Repeated]:
-    """Queue several trials at one point, to replicate a measurement: all of them or none.
+    """Queue several trials at one point, to replicate a measurement. Either all of them are queued or none.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -70,7 +70,7 @@ def _queue(draft: Draft, parameters: dict[str, Any], pointer: str) -> TrialRow:
     point = feasible_point(draft.space, parameters, pointer)
     check_offered(draft.space, point, pointer)
     state, reason = lifecycle.status(study)
-    if lifecycle.spent(study) == "budget":  # of a paused study, status gives the reason of the pause
+    if lifecycle.spent(study) == "budget":  # in a paused study, status() returns the reason for the pause
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")
