@@ -1,8 +1,8 @@
 """Results that could not be delivered: kept on disk, and sent when the server answers again.
 
-Each result is a separate file in the folder of its server. It is written completely before it gets its name, so a
-file is either complete or absent. No lock is needed: any process that reaches the server sends the kept results with
-the idempotency keys of their first attempts, so a result that two processes send is stored once.
+Each result is a separate file in the folder of its server. A file gets its name after it is written completely, so it
+is either complete or absent. No lock is needed: any process that reaches the server sends the kept results, with the
+idempotency keys of their first attempts. A result that two processes send is therefore stored once.
 """
 
 import json
