@@ -28,7 +28,7 @@ async def _user(user: Annotated[str, Path(description="the person's user name")]
 @router.get("", operation_id="listPeople", responses=responses(422))
 @needs("admin")
 def list_people(service: ServiceDep, page: PageDep) -> Page[Person]:
-    """People who have logged in by OpenID Connect, in the order of their user names."""
+    """People who have logged in by OpenID Connect, ordered by user name."""
     found, last = sessions.page(service, page.after_name, page.limit)
     return Page(items=found, next_cursor=None if last is None else encoded(last))
 
@@ -36,5 +36,5 @@ def list_people(service: ServiceDep, page: PageDep) -> Page[Person]:
 @router.delete("/{user}/sessions", operation_id="endSessions", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def end_sessions(user: Annotated[str, Depends(_user)], service: ServiceDep, caller: CallerDep) -> None:
-    """End all sessions of a person; other servers of the database notice within 5 seconds."""
+    """End all sessions of a person. On other servers with the same database, they work for up to 5 more seconds."""
     sessions.end_all(service, caller, user)

@@ -32,8 +32,8 @@ SECRET = {"Cache-Control": "no-store"}
 @router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 409, 413, 415, 422))
 @needs("admin")
 def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: KeyDep, response: Response) -> NewToken:
-    """Create a token. Only this answer contains it, so a repeated idempotency key is refused. After the first token,
-    the server refuses requests without a token."""
+    """Create a token. Only this answer contains its secret, so a repeated idempotency key is refused. After the first
+    token, the server refuses requests without a token."""
     response.headers.update(SECRET)
     return tokens.create(service, caller, body, key)
 
@@ -56,14 +56,15 @@ def get_own_token(service: ServiceDep, caller: CallerDep) -> Self:
 @router.patch("/tokens/{token_id}", operation_id="changeToken", responses=responses(400, 404, 413, 415, 422))
 @needs("admin")
 def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, caller: CallerDep) -> Token:
-    """Change the quotas of a token; other servers of the database notice within 5 seconds."""
+    """Change the quotas of a token. On other servers with the same database, the old ones apply for up to 5 more
+    seconds."""
     return tokens.change(service, caller, token_id, body.model_dump().get("quotas", {}))
 
 
 @router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
-    """Revoke a token; other servers of the database notice within 5 seconds."""
+    """Revoke a token. On other servers with the same database, it works for up to 5 more seconds."""
     tokens.revoke(service, caller, token_id)
 
 
