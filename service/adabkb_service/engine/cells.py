@@ -2,8 +2,8 @@
 
 A cell's key is its path from the root: "0" is the root, "0.2" the third child of the root, and "0.2.1" the second child
 of that cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path read as a number in base N. A cell's
-centroid is the middle of its box. N is the number of children. With an odd N, the middle child has its parent's
-centroid, so the key alone tells that both have the same point.
+centroid is the middle of its box. N is the number of children of a cell. With an odd N, the middle child has the same
+centroid and point as its parent; its key shows this, so coordinates need not be compared.
 """
 
 from __future__ import annotations

@@ -46,9 +46,10 @@ EXACTLY = 4096
 EXACT_WORK = 2_000_000
 """Limit on the number of exact checks, times the size of the constraints."""
 SALT = 1 << 60
-"""Added to the seed. The search uses random numbers with the same seeds and steps, which must differ from these."""
+"""Combined with the seed (XOR), since the search uses the same seeds and steps, and its random numbers must differ from
+these."""
 SALT_OF_MIXTURES = 1 << 61
-"""Added to the seed for the random numbers of mixtures."""
+"""Combined with the seed (XOR) for the random numbers of mixtures."""
 SECTIONS = 16
 """The number of sections of a segment that are evaluated together, to find the boundary of the feasible set."""
 

@@ -1,5 +1,5 @@
 """PATCH and DELETE of an observation. A correction is recorded as an event, and so is a number added to a result that
-lacked it. Then the model is rebuilt."""
+lacked it. After either, the model is rebuilt."""
 
 from __future__ import annotations
 

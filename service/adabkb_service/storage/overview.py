@@ -1,6 +1,6 @@
 """Queries of the web interface: lists that can be searched and sorted, and a limited number of results for charts.
 
-Other than the queries for trials and results, they read whole studies. No request for a trial waits for them.
+Unlike the queries for requests of workers, they read whole studies. No request for a trial waits for them.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
 
 
 def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
-    """(seq, value) of each result with a seq above ``after`` that is better than all results between. Excluded results
-    and those without a value do not count."""
+    """(seq, value) of each result with a seq above ``after`` that is better than all earlier ones above ``after``.
+    Excluded results and those without a value do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
     before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")

@@ -28,7 +28,7 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 logger = logging.getLogger(__name__)
 
 UNUSABLE = -1
-"""Used as the seq of the event that the proposals depend on, it marks the proposals as unusable."""
+"""In place of the seq of the event that proposals depend on: marks the proposals as unusable."""
 
 
 @dataclass

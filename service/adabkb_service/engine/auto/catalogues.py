@@ -42,7 +42,7 @@ MOST_VALUES = 64
 SPREAD = 2048
 """The number of rows from which a first row is drawn."""
 STREAM = 1 << 58
-"""Added to the step, for a separate random stream."""
+"""Combined with the seed (XOR), for a separate random stream."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ BEST = 5
 """One in this many dictionary points is one of the best results. The search refines the optimum there, where leverages
 are small."""
 GROWTH = 125
-"""The number of later rows after which a new dictionary is drawn."""
+"""A new dictionary is drawn after this many further results."""
 REFIT = 10
 """The hyperparameters are learned again when one in this many results is new."""
 OUTLIER = 5.0

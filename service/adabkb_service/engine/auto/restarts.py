@@ -46,7 +46,7 @@ IRRELEVANT = 30.0
 holds."""
 BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
-the cube. (If the results do not depend on an axis at first, its lengthscale stays near that of the prior.)"""
+the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
 APART = 0.05
 """Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""
