@@ -43,8 +43,8 @@ class ValidationItem(Record):
     """A result, identified by its observation number, and its prediction from the other results.
 
     ``lcb`` and ``ucb`` are the ends of the 90% prediction interval; ``tail`` is the probability of a result at least as
-    extreme. A ``doubted`` result has less weight, since the others contradict it; only ``robust`` studies have such
-    results.
+    extreme. A ``doubted`` result has less weight in the model, since the other results contradict it. Only studies with
+    ``robust`` have such results.
     """
 
     observation: int
@@ -84,7 +84,7 @@ class SliceAxis(Record):
 
 @dataclass(frozen=True, repr=False)
 class Slice(Record):
-    """The posterior along one or two parameters, with the others fixed ``at`` some values.
+    """The posterior along one or two parameters. ``at`` has the values at which the others are fixed.
 
     ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
     """
@@ -97,7 +97,8 @@ class Slice(Record):
 
 @dataclass(frozen=True)
 class FrontObjective(Record):
-    """An objective and its reference for the hypervolume: ``learned`` if it is the worst result so far."""
+    """An objective, and its reference for the hypervolume. ``learned`` is True if the reference is the worst result so
+    far."""
 
     metric: str
     direction: Direction
@@ -127,8 +128,8 @@ class FrontPoint(Record):
 class Front(Record):
     """The Pareto front of the results (``observed``) and of the model, and the hypervolume over time.
 
-    ``hypervolume`` is that of the ``results`` so far, in the product of all objectives' units; None before the first
-    one. ``history`` has an entry for each result that increased it.
+    ``results`` is the number of results so far, and ``hypervolume`` their hypervolume, in the product of all
+    objectives' units; None before the first result. ``history`` has an entry for each result that increased it.
     """
 
     objectives: tuple[FrontObjective, ...]
@@ -140,13 +141,13 @@ class Front(Record):
 
     @property
     def reference(self) -> Mapping[str, float]:
-        """The reference point, by the names of the objectives."""
+        """The reference point: objective -> value."""
         return {each.metric: each.reference for each in self.objectives}
 
 
 @dataclass(frozen=True)
 class Progress(Record):
-    """Is it going well? The best result, and the model's prediction of the objective there."""
+    """The progress: the best result, and the model's prediction of the objective at its point."""
 
     text: str
     best: Best | None
@@ -155,7 +156,7 @@ class Progress(Record):
 
 @dataclass(frozen=True)
 class LatestTrial(Record):
-    """Why this point? The latest trial, and its outcome."""
+    """The latest trial: why its point was chosen, and its outcome."""
 
     text: str
     trial: int
@@ -167,8 +168,8 @@ class LatestTrial(Record):
 
 @dataclass(frozen=True)
 class Findings(Record):
-    """What was learned? ``importances`` by objective ("" if there is only one), without unreliable ones; ``untried``,
-    by parameter, the choices that occur in no trial and no result."""
+    """What the results show. ``importances``: objective ("" if there is only one) -> importance of each parameter,
+    without unreliable ones. ``untried``: parameter -> choices that occur in no trial and no result."""
 
     text: str
     importances: Mapping[str, tuple[ParameterImportance, ...]]
@@ -177,8 +178,9 @@ class Findings(Record):
 
 @dataclass(frozen=True)
 class Outlook(Record):
-    """Can one stop? ``gap`` holds with ``probability``. ``reason`` says why it is unknown, and ``fewest`` how many
-    results it needs. ``noise`` is the standard deviation between repeated results, if they are known to be noisy."""
+    """What further trials may gain: at most ``gap``, with the probability ``probability``. If the gap is unknown,
+    ``reason`` says why, and ``fewest`` how many results are needed. ``noise`` is the standard deviation between
+    repeated results, if they are known to be noisy."""
 
     text: str
     gap: float | None
@@ -193,8 +195,9 @@ class Outlook(Record):
 class Check(Record):
     """A warning about the model. docs/http.md explains the values of ``check``.
 
-    ``observation`` is the number of an outlier; ``parameter`` is the one whose range ends at the best point,
-    ``widened`` is that parameter with a wider range, in wire form; ``metric`` is the objective, if there are several.
+    ``observation`` is the number of an outlier. ``parameter`` is the name of a parameter at an end of whose range the
+    best point is, and ``widened`` this parameter with a wider range, in wire form. ``metric`` is the objective, if
+    there are several.
     """
 
     check: str
@@ -207,7 +210,8 @@ class Check(Record):
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Record):
-    """A summary of a study in a few sentences, as printed; ``sentences`` returns them, with the warnings last."""
+    """A summary of a study in a few sentences, which ``print`` shows. ``sentences`` has them as a list, with the
+    warnings last."""
 
     results: int
     standing: str

@@ -72,7 +72,7 @@ class AsyncClient:
     def _connect(self, settings: Settings) -> None:
         self._transport = AsyncTransport(settings)
         self.outbox = settings.outbox
-        """The results on this machine that wait for this server."""
+        """The results that are kept on this machine until this server can be reached."""
 
     def with_options(
         self,

@@ -32,8 +32,8 @@ class AsyncLeasedTrial(Leased):
         return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped: then end the evaluation. What the
-        function returns after that is ignored.
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation; what the
+        function then returns is ignored.
 
         While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
 
@@ -85,7 +85,7 @@ class AsyncLeasedTrial(Leased):
         try:
             await self._study._settle(self, error)
         except AdaBKBError as refusal:
-            # The block's own exception matters more than this one.
+            # The block's own exception must not be replaced by this one.
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
         await asyncio.wait([self._keeper])
 

@@ -19,7 +19,7 @@ def awaited(
     *,
     has_files: bool = False,
 ) -> Callable[Concatenate["AsyncStudyResource", P], Coroutine[Any, Any, T]]:
-    """Turn a procedure into an async method with its arguments and its docstring. If it reads files, it runs in
+    """Turn a procedure into an async method with the same arguments and docstring. A procedure that reads files runs in
     threads."""
 
     async def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -33,7 +33,7 @@ def awaited(
 def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
 ) -> Callable[Concatenate["AsyncStudyResource", P], AsyncItems[T]]:
-    """Turn a listing into a method that returns a lazy list."""
+    """Turn a listing into a method that returns a list, which is read page by page when needed."""
 
     def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncItems[T]:
         return AsyncItems(self._transport, listing(self._calls, *args, **kwargs), as_it_is)

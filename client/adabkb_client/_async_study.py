@@ -83,12 +83,13 @@ class AsyncStudy(AsyncStudyResource):
     ) -> RunReport:
         """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
 
-        If the run is cancelled, as by Ctrl-C and SIGTERM, its evaluations are cancelled and their trials released.
+        If the run is cancelled, for example by Ctrl-C or SIGTERM, its evaluations are cancelled and their trials
+        released.
 
         Args:
             function: an async function, called with the parameters by name, by ``workers`` tasks in parallel; returns
-                the value or a dict. An exception fails the trial and is logged, unless it is a programming error. A
-                function that is cancelled while the run is not also fails its trial.
+                the value or a dict. An exception fails the trial and is logged, unless it is a programming error. If
+                the function is cancelled, but the run is not, the trial fails, too.
             n_trials: as in ``Study.run``, like the other arguments, except for ``function`` and ``callbacks``.
             timeout: seconds after which this run starts no further trial.
             workers: the number of tasks that evaluate.
@@ -135,5 +136,5 @@ class AsyncStudy(AsyncStudyResource):
 
     async def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
-        trials = await self.trials()  # before the results, so that each of them has its trial
+        trials = await self.trials()  # before the results, so that each result has its trial
         return frame.of_study(await self.info(), trials, await self.observations())

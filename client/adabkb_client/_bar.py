@@ -16,6 +16,6 @@ def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]
     from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415
     from tqdm.auto import tqdm as fitting  # noqa: PLC0415
 
-    # In a notebook, tqdm would take the output for a file and show nothing.
+    # In a notebook, tqdm would treat the output as a file, and show nothing.
     hidden = False if fitting is not tqdm_asyncio else None
     return fitting(total=total, unit=unit, desc=name, disable=hidden)

@@ -1,4 +1,4 @@
-"""Calls of the API as values, and procedures that consist of calls. Sending them is up to a transport.
+"""Calls of the API as values, and procedures that consist of calls. A transport sends them.
 
 A procedure (``Steps``) is a generator. It yields a call, receives the answer or the error, and finally returns its
 result. A transport performs it, either blocking or async, so each procedure is written only once.
@@ -21,7 +21,7 @@ Json = Any
 """A value that ``json.loads`` returns."""
 
 Param = str | int | float | list[str] | None
-"""A query parameter; None for none."""
+"""The value of a query parameter; None leaves it out."""
 
 PAGE = 500
 """The number of items per page."""
@@ -34,14 +34,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Call:
-    """A request with its idempotency key, which stays the same however often it is sent. Without a key it is
-    idempotent.
+    """A request with its idempotency key, which stays the same however often the request is sent. A request without a
+    key must be idempotent.
 
-    ``content`` is sent in place of a body, as a file of ``media_type``.
+    ``content`` is sent in place of ``body``, with the type ``media_type``.
 
-    A call that ``tells_result`` is kept on disk while the server is down; some of these calls know
-    ``trial_created_at``. ``retry_for`` limits the seconds of retries, in addition to the client's own limit. ``wait``
-    is the number of seconds that the server may wait before it answers that there is nothing.
+    A call with ``tells_result`` reports a result, and is kept on disk while the server is down; ``trial_created_at`` is
+    then the time at which the trial was created, if it is known. ``retry_for`` limits the seconds of retries, in
+    addition to the client's own limit. ``wait`` is the number of seconds that the server may wait for a trial.
     """
 
     method: str
@@ -114,7 +114,7 @@ def study_path(study_id: str) -> str:
 def batch(
     study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
 ) -> Steps[list[BatchItem]]:
-    """Report up to ``BATCH`` results in wire form in one call, with exactly one effect if a key is given."""
+    """Report up to ``BATCH`` results, in wire form, in one call. With a key, the call has exactly one effect."""
     body = {"items": [dict(item) for item in items], "dry_run": dry_run}
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)

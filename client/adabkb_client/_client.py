@@ -98,7 +98,7 @@ class Client:
     def _connect(self, settings: Settings) -> None:
         self._transport = Transport(settings)
         self.outbox = settings.outbox
-        """The results on this machine that wait for this server."""
+        """The results that are kept on this machine until this server can be reached."""
 
     def with_options(
         self,
@@ -136,7 +136,8 @@ class Client:
         self._transport.close()
 
     def deliver(self) -> Delivery:
-        """Send the results that were kept while the server was down, each once. Every successful call does so, too.
+        """Send the results that were kept while the server was down. Each is stored once. Every successful call of a
+        client also sends them.
 
         Returns:
             The results that were sent, and those that the server refused, which are moved to a separate folder.
@@ -164,7 +165,7 @@ class Client:
             id: the study's name; with None, the server chooses one.
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
-            update: if the study exists and only such settings differ, change them.
+            update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
             settings: see ``StudySettings``. None means no limit.
 
         Returns:
@@ -225,11 +226,11 @@ class Client:
         return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
-        """Restore a deleted study, which continues where it was.
+        """Restore a deleted study. It continues in the state in which it was deleted.
 
         Args:
             id: the study's id.
-            deletion: the number of the deletion from ``trash``, if there are several; None means the last.
+            deletion: the number of the deletion, as in ``trash``; None means the latest one of this study.
 
         Raises:
             NotFound: there is no study with this id in the trash.

@@ -72,7 +72,8 @@ def _body(
 
 
 def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
-    """Open a study whose changeable settings differ, if nothing else does."""
+    """Open a study that differs from the definition only in settings that can be changed. With ``update``, change
+    these."""
     now = yield from study.info()
     given = {name: body[name] for name in StudyChanges.__annotations__ if name in body}
     changes = {name: value for name, value in given.items() if value != getattr(now, name)}

@@ -1,4 +1,4 @@
-"""Build records from the JSON of the server's answers.
+"""Convert the JSON of the server's answers to records.
 
 Fields unknown to this version are ignored, so a newer server does not break an older client.
 """

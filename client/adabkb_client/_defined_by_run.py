@@ -13,7 +13,7 @@ from adabkb_client.errors import Conflict, NotFound
 
 
 class DefinedByRun(Study):
-    """A study from ``Client.define_by_run``, which the first ``optimize`` creates; afterwards it is like any other
+    """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server; then it is like any other
     study.
 
     Before that, all other methods raise NotFound.
@@ -28,8 +28,8 @@ class DefinedByRun(Study):
     def optimize(self, objective: Objective, **options: Any) -> RunReport:
         """Create the study, if it does not exist, and evaluate trials: see ``Study.optimize``.
 
-        To find the first parameter, the objective is called once before, and interrupted when it requests the
-        parameter.
+        To find the first parameter, the objective is called once before the study is created. This call is interrupted
+        when it requests a parameter.
 
         Raises:
             Conflict: the study exists with another definition.

@@ -24,11 +24,11 @@ SHOWN = 10
 class Items(Sequence[T], Generic[T]):
     """A list on the server. Each page is read once, when it is needed.
 
-    ``items[0]``, ``items[:5]`` and loops read only the pages they need; ``len(items)`` and ``items[-1]`` read all.
-    Items stored on the server after a page was read are missing from it: get the list again. If an ``AsyncItems`` has
-    returned the list, it is already read.
+    ``items[0]``, ``items[:5]`` and loops read only the pages that they need; ``len(items)`` and ``items[-1]`` read all.
+    Items that the server stores after a page was read are missing: get the list again to see them. If ``AsyncItems``
+    returned the list, it has been read completely.
 
-    A console and a notebook show the first items, which are read again for this.
+    Consoles and notebooks show the first items. They are read for this each time.
     """
 
     def __init__(self, listing: Listing[Any], make: Make[T], read_by: "Transport | list[Any]") -> None:
@@ -86,7 +86,8 @@ class Items(Sequence[T], Generic[T]):
         return self._transport.perform(self._listing.first(count))
 
     def _has(self, place: int | None) -> bool:
-        """Return whether an item exists at a position, and read pages until it is known; with None, read all."""
+        """Read pages until it is known whether an item exists at a position, and return whether it does. With None,
+        read all pages."""
         while self._transport is not None and self._has_more and (place is None or place >= len(self._read)):
             records, cursor = self._transport.perform(self._listing.page_after(self._cursor))
             self._records += records

@@ -27,12 +27,12 @@ KEEPER_PATIENCE = 2.0
 class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
-    Its lease is renewed in between. If an exception ends the block, it fails the trial with its text.
-    KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release it. The exception
-    always propagates. If only the delivery of the result failed, the trial does not fail: its lease expires, and the
-    server issues it again.
+    Meanwhile, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text as the
+    reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the trial
+    instead. The exception always propagates. If only the delivery of the result failed, the trial does not fail: its
+    lease expires, and the server issues it again.
 
-    It can be pickled; the copy does not renew the lease unless it is started, too.
+    The object can be pickled. A copy renews the lease only if it is started, too.
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
@@ -51,8 +51,8 @@ class LeasedTrial(Leased):
         return answer
 
     def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped: then end the evaluation. What the
-        function returns after that is ignored.
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation; what the
+        function then returns is ignored.
 
         While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
 
@@ -104,9 +104,9 @@ class LeasedTrial(Leased):
         """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
 
         Args:
-            error: the exception that ended the evaluation. It fails the trial with its text, except that
-                KeyboardInterrupt, SystemExit and programming errors release it. Without an exception, the trial fails
-                for lack of a result. A second call does nothing.
+            error: the exception that ended the evaluation. The trial fails, with the exception's text as the reason;
+                KeyboardInterrupt, SystemExit and programming errors release it instead. Without an exception, the trial
+                fails because it has no result. A second call does nothing.
         """
         if self._over.is_set():
             return
@@ -114,10 +114,10 @@ class LeasedTrial(Leased):
         try:
             self._study._settle(self, error)
         except AdaBKBError as refusal:
-            # The block's own exception matters more than this one.
+            # The block's own exception must not be replaced by this one.
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
         if self._keeper is not None:
-            # Do not wait longer, since a renewal that is being retried no longer matters.
+            # Do not wait longer: a renewal that is being retried is no longer needed.
             self._keeper.join(KEEPER_PATIENCE)
 
     def __enter__(self) -> Self:

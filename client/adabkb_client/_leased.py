@@ -16,12 +16,12 @@ RENEW_AGAIN = 0.05
 """Share of a lease between retries of a renewal."""
 REASON_LENGTH = 1000
 MISTAKES = (ImportError, NameError, SyntaxError)
-"""Programming errors, whatever the point. They release the trial instead of failing it."""
+"""Errors that are always programming errors. They release the trial instead of failing it."""
 MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
-"""Errors that count as programming errors before the program's first success. Later they may be specific to one point,
-and fail its trial. A ``WrongResult`` is a TypeError."""
+"""Errors that count as programming errors until the function has returned a first result. Later, such an error may be
+specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
-"""Beginnings of the names of methods of Optuna's trials."""
+"""Prefixes of the names of methods of Optuna's trials."""
 
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
@@ -33,14 +33,14 @@ class Leased:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.outcome: Answer | None = None
-        """The server's answer to the result, the failure or the release, once reported; or to the report that stopped
-        the trial."""
+        """The server's answer to the result, the failure or the release, or to the report at which the trial was
+        stopped; None before."""
         self.unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Raise an error with a remedy for programs that use Optuna's trials.
+        """Raise an error. For methods of Optuna's trials, it has a remedy.
 
         Raises:
             AttributeError: always, since the attribute does not exist.
@@ -113,7 +113,8 @@ def printable(reason: str) -> str:
 
 
 def stop_seconds() -> float:
-    """Return the seconds for releasing trials and ending programs at a stop: ``ADABKB_STOP_SECONDS``, or 5.
+    """Return how many seconds the program may take, when it is stopped, to release trials and to end worker processes:
+    ``ADABKB_STOP_SECONDS``, or 5.
 
     Raises:
         ValueError: the variable is not a positive number.

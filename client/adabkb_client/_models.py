@@ -12,9 +12,9 @@ Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Parameters = Mapping[str, Any]
-"""Values by parameter name."""
+"""Parameter -> value."""
 Metrics = Mapping[str, float]
-"""Values by the names of metrics."""
+"""Metric -> value."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Prediction(Record):
     """Posterior mean and standard deviation of the objective at a point, with confidence bounds.
 
     In a study with metrics, ``metrics`` has the predictions of each, and ``feasible_probability`` is the probability
-    that all outcome constraints are satisfied. Several objectives are among the metrics; then the other numbers are
-    None.
+    that all outcome constraints are satisfied. With several objectives, these are among the metrics, and the other
+    numbers are None.
     """
 
     mean: float | None = None
@@ -85,14 +85,14 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate. It counts toward the study's budget, if it is stopped only as the share of its steps.
+    """A point to evaluate. It counts towards the study's budget; if it is stopped, only by the share of its steps.
 
     ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
-    ``attributes`` are set by users. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (the best
-    point), "explore" or "restart" (elsewhere), "repeat" (a doubted result) or "sample" (a baseline). ``expected`` is
-    the model's prediction when it chose the point. Both are None if the model did not choose the point. ``curve``
-    summarizes the intermediate values; ``estimate`` is the expected final value of a stopped trial. ``plate`` is the
-    number of its plate, in studies with plates.
+    Users set ``attributes``. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (improve the best
+    point), "explore" (where the model is uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result)
+    or "sample" (chosen without a model). ``expected`` is the model's prediction when it chose the point. Both are None
+    if the model did not choose the point. ``curve`` summarizes the intermediate values; ``estimate`` is the expected
+    final value of a stopped trial. ``plate`` is the number of its plate, in studies with plates.
     """
 
     study_id: str
@@ -145,7 +145,7 @@ class Observation(Record):
 
     @property
     def counts(self) -> bool:
-        """Whether it is neither excluded nor outside the space."""
+        """Whether the observation is neither excluded nor outside the space."""
         return not (self.excluded or self.outside)
 
 
@@ -166,7 +166,7 @@ class Counts(Record):
 
 @dataclass(frozen=True, repr=False)
 class Best(Record):
-    """The best result, with its parameters and trial; with several objectives there is none, see ``Study.front``.
+    """The best result, with its parameters and trial. With several objectives, there is none: see ``Study.front``.
 
     In a study with outcome constraints, ``feasible`` says whether the result satisfies all of them. While none does,
     this is the result that violates them least, and ``violations`` says by how much.
@@ -184,8 +184,8 @@ class Best(Record):
 class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
-    Further trials will probably gain less than ``gap``, in the objective's units: with 90% probability, according to
-    the model, no point is better than the recommended one by more than this. It is None while unknown.
+    ``gap`` is what further trials can gain at most, in the objective's units: according to the model, with 90%
+    probability, no point is better than the recommended one by more than this. It is None while it is unknown.
     """
 
     id: str
@@ -204,7 +204,7 @@ class StudyInfo(StudySummary):
     ``space_version`` increases by one with each edit of the space; ``defaults`` are the values of added parameters in
     points from before the edit.
 
-    It has a ``direction`` or several ``objectives``.
+    The study has a ``direction`` or several ``objectives``.
     """
 
     direction: Direction | None = field(default=None, kw_only=True)
@@ -243,8 +243,8 @@ class StudyInfo(StudySummary):
 
     @property
     def trial_budget(self) -> int | None:
-        """The budget, if it is a number of trials that count as one each: with early stopping, stopped trials count
-        less."""
+        """The budget, if it is a number of trials, and each trial counts as one. None with early stopping, where
+        stopped trials count less."""
         return self.budget if isinstance(self.budget, int) and self.early_stopping is None else None
 
 
@@ -291,7 +291,8 @@ class BatchItem(Record):
 class Change(Record):
     """A parameter whose value differs from the study's baseline.
 
-    ``gain`` is the loss that the model expects if only this value is reset, in the objective's units.
+    ``gain`` is how much worse the model expects the objective to be if only this value is reset, in the objective's
+    units.
     """
 
     parameter: str
@@ -303,7 +304,7 @@ class Change(Record):
 @dataclass(frozen=True)
 class Estimate(Record):
     """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` are
-    the differences of a recommended point from the baseline; None without one."""
+    the differences of a recommended point from the baseline; None without a baseline."""
 
     parameters: Parameters
     mean: float
@@ -394,9 +395,9 @@ class Access(Record):
 class Webhook(Record):
     """A URL that receives messages about a study, signed with a secret (``adabkb_client.webhooks.verify``).
 
-    ``delivered`` is the number of messages so far. ``error`` is that of the last attempt, and ``next_attempt_at`` the
-    time of the next one. Only a newly added webhook has its ``secret``. If ``is_on`` is False, a user turned the
-    webhook off, or the server did after long failure.
+    ``delivered`` is the number of messages so far. ``error`` is the error of the last attempt, and ``next_attempt_at``
+    the time of the next one. ``secret`` is known only when the webhook has just been added. If ``is_on`` is False, a
+    user has turned the webhook off, or the server has, because messages failed for a long time.
     """
 
     id: str
@@ -434,7 +435,7 @@ class Link(Record):
     expires_at: datetime | None
     revoked_at: datetime | None
     token: str | None = field(default=None, repr=False)
-    """The server returns it only once, when the link is created."""
+    """The token itself. The server returns it only once, when the link is created."""
 
 
 @dataclass(frozen=True)

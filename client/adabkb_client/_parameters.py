@@ -37,11 +37,11 @@ Descriptors = Mapping[str, Iterable[float]] | None
 
 @dataclass(frozen=True)
 class Float:
-    """A real number in [low, high]; with ``log`` searched on a log scale (low > 0), with ``step`` one of low, low +
-    step, ... up to high.
+    """A real number in [low, high]. With ``log``, the search uses a log scale (low > 0). With ``step``, it is one of
+    low, low + step, ... up to high.
 
-    With ``periodic`` it is, for example, an angle or a time of day: ``high`` is the same point as ``low``, and values
-    near either end are close to each other. Suggestions are below ``high``.
+    With ``periodic``, ``high`` is the same point as ``low``, and values near one end are close to those near the other,
+    as for an angle or a time of day. Suggestions are below ``high``.
 
     With ``when={"kernel": ["rbf"]}`` it is active only while the parameter "kernel" has one of these values. A trial
     does not have parameters that are inactive.
@@ -70,7 +70,7 @@ class Float:
 
 @dataclass(frozen=True)
 class Int:
-    """An integer in [low, high], counted from low in steps of ``step``; ``log`` and ``when`` as of ``Float``."""
+    """An integer in [low, high]: low, low + step, and so on. ``log`` and ``when`` are as in ``Float``."""
 
     low: int
     high: int
@@ -92,7 +92,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """One of some values in a meaningful order, where neighbours are similar; ``when`` as of ``Float``.
+    """One of several values in a meaningful order, in which neighbours are similar. ``when`` is as in ``Float``.
 
     Raises:
         TypeError: the values are not a list, tuple, range or array.
@@ -121,7 +121,7 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of some choices without an order; ``when`` as of ``Float``.
+    """One of several choices without an order. ``when`` is as in ``Float``.
 
     ``descriptors`` describe the choices: by name, one number for each choice, in the order of the choices. Choices with
     similar descriptors are expected to give similar results.
@@ -174,7 +174,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Bool:
-    """True or false; ``when`` as of ``Float``."""
+    """True or false. ``when`` is as in ``Float``."""
 
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)

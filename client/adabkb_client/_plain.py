@@ -18,7 +18,8 @@ class WrongResult(TypeError):
 
 
 class NotFinite(ValueError):
-    """A number is infinite or NaN. As the result of a trial it fails the trial, since a training may diverge."""
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues: a training may
+    diverge."""
 
 
 def plain(value: Any) -> Any:
@@ -33,11 +34,11 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     Args:
         name: the name of the number, for the error.
         number: a number of any type that can be converted to float.
-        remedy: what else to do about a number that is not finite.
+        remedy: added to the error, what to do about a number that is not finite.
 
     Raises:
-        WrongResult: it is not a number, such as None, a text or a dict.
-        NotFinite: it is infinite or NaN.
+        WrongResult: the value is not a number, but for example None, a text or a dict.
+        NotFinite: the number is infinite or NaN.
     """
     scalar = plain(number)
     if isinstance(scalar, str | bytes) or not hasattr(type(scalar), "__float__") or _shape(scalar):
@@ -53,7 +54,7 @@ def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None
 
     Args:
         name: the name of all values together, for the error.
-        values: by metric; None if there are none.
+        values: metric -> number; None if there are none.
 
     Raises:
         WrongResult: the values are not a dict of numbers.

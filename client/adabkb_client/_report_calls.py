@@ -33,11 +33,11 @@ class ReportCalls(TrialCalls):
     ) -> Steps[Reported]:
         """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
 
-        Sending it again changes nothing. If the trial is stopped, end the evaluation without a result.
+        To send a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
         Args:
             trial: the trial, or its number.
-            step: number of steps done so far; 0 is before the first. It must be larger than the previous one.
+            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
             value: value of the objective after this step; a finite number.
             lease_seconds: duration of the lease from now on; by default as before.
             attempt: the attempt of a trial that is given by its number; by default the current one.
@@ -46,8 +46,8 @@ class ReportCalls(TrialCalls):
             ValueError: the value is not finite, or the trial belongs to another study.
             TypeError: the step is not a whole number, or the value is not a number.
             Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
-            Conflict: this attempt has reported another value at the step, does not hold the trial any more, or the
-                trial is over.
+            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
+                has ended.
         """
         return self.report_many(trial, [(step, value)], lease_seconds=lease_seconds, attempt=attempt)
 

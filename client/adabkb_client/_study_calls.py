@@ -66,8 +66,8 @@ class StudyCalls(ReportCalls):
         None removes a limit. A study with a used-up budget continues when you raise it. A study that ended for lack of
         improvement continues when you remove or relax ``stop``.
 
-        Results at points of the edited space still count; the others stay on record. See the guide
-        "Editing a running study's space".
+        Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
+        running study's space".
 
         Args:
             parameters: parameters that replace those of the same names or are added; the others stay.
@@ -77,7 +77,7 @@ class StudyCalls(ReportCalls):
 
         Raises:
             Invalid: a value is invalid, or the study's space cannot be edited.
-            TypeError, ValueError: as ``Client.create_study`` of parameters.
+            TypeError, ValueError: a parameter is invalid, as in ``Client.create_study``.
         """
         check_dicts(changes)
         check_constraints(constraints)
@@ -88,7 +88,7 @@ class StudyCalls(ReportCalls):
             return (yield from self.change({**changes, **space, **before}))
 
     def change(self, changes: Mapping[str, Any]) -> Steps[StudyInfo]:
-        """Change the study by a document in wire form."""
+        """Change the study; ``changes`` are in wire form."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
 
     def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> Steps[StudyInfo]:
@@ -407,8 +407,8 @@ class StudyCalls(ReportCalls):
 
         Args:
             parameters: names of the parameters to vary.
-            points: the most values per parameter; by default 50, or 25 (at most 31) for two parameters.
-            at: values of other parameters; the rest are as in the recommended point.
+            points: the maximum number of values per parameter; by default 50, or 25 (at most 31) for two parameters.
+            at: values of other parameters. Parameters that are not given have the values of the recommended point.
         """
         params: dict[str, Param] = {"parameter": list(parameters), "points": points}
         if at is not None:
@@ -418,7 +418,7 @@ class StudyCalls(ReportCalls):
     # The model and the log, in wire form: see docs/http.md for the fields
 
     def model(self) -> Steps[dict[str, Any]]:
-        """Return the model's constants and size."""
+        """Return the statistics and the learned parameters of the model."""
         document: dict[str, Any] = yield Call("GET", f"{self._path}/model")
         return document
 
@@ -429,8 +429,8 @@ class StudyCalls(ReportCalls):
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
     ) -> Listing[dict[str, Any]]:
-        """Yield the cells of the partition tree, all or those of one status, with the model's prediction of the
-        objective or of a metric. ``metric`` is required with several objectives."""
+        """Yield the cells of the partition tree, each with the model's prediction of the objective or of a metric. With
+        ``status``, only the cells of this status. ``metric`` is required with several objectives."""
         return Listing(f"{self._path}/partition", dict, {"status": status, "metric": metric})
 
     def dictionary(self) -> Listing[dict[str, Any]]:
@@ -442,8 +442,8 @@ class StudyCalls(ReportCalls):
         return Listing(f"{self._path}/events", lambda event: decode(Event, event))
 
     def export(self, format: Literal["jsonl", "csv", "curves"] = "jsonl") -> Steps[str]:
-        """Return everything about the study (jsonl), a table of its observations (csv), or one of the intermediate
-        values (curves), which is also CSV."""
+        """Return everything about the study ("jsonl"), the table of its trials and results ("csv"), or the table of the
+        intermediate values ("curves", which is CSV, too)."""
         text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
         return text
 
@@ -453,8 +453,8 @@ class StudyCalls(ReportCalls):
         return content
 
     def export_report(self) -> Steps[str]:
-        """Return a report as Markdown, for a notebook: definition, best point, results, who did what, hash of the log.
-        The web interface has the same report with charts, to print or save as PDF.
+        """Return a report as Markdown, for a notebook: definition, best point, results, workers and changes, and the
+        hash of the log. The web interface has the same report with charts, to print or save as PDF.
         """
         text: str = yield Call("GET", f"{self._path}/report", as_text=True)
         return text

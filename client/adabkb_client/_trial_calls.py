@@ -45,8 +45,8 @@ class TrialCalls:
         plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
     ) -> Steps[Suggestions]:
-        """Ask for up to ``count`` trials: see ``suggest``. The answer says why there is none. ``worker`` is None if
-        no worker takes them."""
+        """Ask for up to ``count`` trials: see ``suggest``. If there is none, the answer says why. ``worker`` is None if
+        the trials are for no worker."""
         body: dict[str, Any] = {} if count is None else {"count": count}
         body["worker"] = worker
         if plate is not None:
@@ -113,10 +113,10 @@ class TrialCalls:
         partial: bool = False,
         attempt: int | None = None,
     ) -> Steps[Answer]:
-        """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
+        """Report a trial's result. When this returns, the result is stored durably. To send it again changes nothing.
 
-        A result may come in parts. Each call adds numbers that were missing, and ``answer.observation.missing`` names
-        those that still are.
+        A result may be reported in parts. Each call adds numbers that were missing, and ``answer.observation.missing``
+        names those that are still missing.
 
         Args:
             trial: the trial, or its number. In a ``with study.trial()`` block this is the block's result.
@@ -125,7 +125,7 @@ class TrialCalls:
             parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
-            partial: whether numbers may be missing, because they come later.
+            partial: whether numbers may be missing, because they will be reported later.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
@@ -196,7 +196,7 @@ class TrialCalls:
 
         Args:
             trial: the trial, or its number.
-            reason: for the log.
+            reason: the reason, for the log.
             attempt: as in ``observe``.
         """
         failure = {"status": "failed"}
@@ -213,7 +213,7 @@ class TrialCalls:
             attempt: as in ``observe``.
 
         Raises:
-            Conflict: the lease is lost, because another worker holds the trial or it is finished.
+            Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
         """
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         return self._lease("heartbeat", trial, attempt, lease)
@@ -354,8 +354,8 @@ class TrialCalls:
         return self._decode(Answer, (yield Call("POST", path, reference, retry_for=retry_for)))
 
     def _reference(self, trial: Leased | Trial | int, attempt: int | None = None) -> dict[str, Any]:
-        """Name the trial, and the attempt if it is known."""
-        if isinstance(trial, SupportsIndex):  # numpy's integers too
+        """Return the fields that identify the trial and, if it is known, the attempt."""
+        if isinstance(trial, SupportsIndex):  # also numpy's integers
             return {"trial": index(trial)} if attempt is None else {"trial": index(trial), "attempt": attempt}
         if isinstance(trial, Leased):
             trial = trial.trial

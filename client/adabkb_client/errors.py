@@ -1,4 +1,4 @@
-"""The errors of this client, as one tree.
+"""The exceptions of this client.
 
 AdaBKBError
 ├── ConnectionFailed          no answer arrived in spite of retries
@@ -26,11 +26,12 @@ class AdaBKBError(Exception):
 
 
 class ConnectionFailed(AdaBKBError):
-    """No answer from the server; the request may or may not have been performed."""
+    """No answer from the server. It is unknown whether the request was performed."""
 
 
 class ResultKept(ConnectionFailed):
-    """A result could not be delivered. It is kept on disk, and sent when the server next answers a client here."""
+    """A result could not be delivered. It is kept on disk, and sent when the server next answers a client on this
+    machine."""
 
 
 class UnexpectedAnswer(AdaBKBError):
@@ -38,7 +39,7 @@ class UnexpectedAnswer(AdaBKBError):
 
 
 class NoTrialAvailable(AdaBKBError):
-    """Nothing to evaluate right now.
+    """There is no trial to evaluate now.
 
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
     finite space, are issued, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
@@ -206,7 +207,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """Build the error for a problem document, which is empty if a proxy answered."""
+    """Return the error for a problem document, which is empty if a proxy answered."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
     error = kind(
         status,
@@ -221,9 +222,8 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
 
 
 def is_refusal(error: AdaBKBError) -> bool:
-    """Return whether the service itself permanently refused a request.
-
-    Errors of a proxy or a failing server do not concern the request, and a token can be replaced.
+    """Return whether the service itself refused a request for good. This is not so for errors of a proxy or of a
+    failing server, which do not concern the request, nor for a refused token, which can be replaced.
     """
     if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
         return False

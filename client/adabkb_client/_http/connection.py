@@ -35,7 +35,8 @@ UNSENDABLE = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server run by another program. No error shows its URL before it is checked, since it may be a token by mistake.
+    """A server that another program runs. No error shows its URL before it is checked, since the user may have given a
+    token instead.
 
     Raises:
         ValueError: the URL has no scheme.

@@ -1,8 +1,8 @@
 """Results that could not be delivered: kept on disk, and sent when the server answers again.
 
-Each result is a separate file in the folder of its server. It is written completely before it gets its name, so a
-file is either complete or absent. No lock is needed: any process that reaches the server sends the kept results with
-the idempotency keys of their first attempts, so a result that two processes send is stored once.
+Each result is a separate file in the folder of its server. A file gets its name after it is written completely, so it
+is either complete or absent. No lock is needed: any process that reaches the server sends the kept results, with the
+idempotency keys of their first attempts. A result that two processes send is therefore stored once.
 """
 
 import json
@@ -159,12 +159,13 @@ class Outbox:
         try:
             self.file(kept).unlink(missing_ok=True)
         except OSError as error:
-            # A result without a file was probably never written, so nothing is lost.
+            # A result without a file was probably never written to disk, so there is nothing to move.
             level = logging.INFO if kept.file is None else logging.WARNING
             log.log(level, "the file of %s cannot be removed: %s", kept, error)
 
     def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
-        """Move a result to the refused ones, with the server's reason. If that fails, log the error and leave it."""
+        """Move a result to the folder of refused results, with the server's reason. If that fails, log the error, and
+        leave the result where it is."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
         log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
         if self._written(refused):
@@ -222,7 +223,8 @@ def _kept(file: Path) -> KeptResult | None:
 
 
 def _checked(kept: KeptResult) -> KeptResult:
-    """Return a kept result if it is a request of this client, since it is sent with the reader's token.
+    """Return a kept result if it is a request that this client could have written. (It is sent with the token of the
+    user who reads it.)
 
     Raises:
         TypeError: a part has the wrong type.
@@ -244,7 +246,7 @@ def _checked(kept: KeptResult) -> KeptResult:
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:
-    """Write a file so that, once it has its name, it survives a crash of the machine."""
+    """Write a file. Once it has its name, it survives a crash of the machine."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
         part.write(json.dumps(document, indent=1).encode())
@@ -260,7 +262,8 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
-    """Send the results that are kept for a server, each with exactly one effect. Others stay kept."""
+    """Send the results that are kept for a server, each with exactly one effect. Results that cannot be delivered stay
+    in the outbox."""
     sent: list[KeptResult] = []
     refused: list[KeptResult] = []
     if outbox is not None:

@@ -23,7 +23,7 @@ CONNECT_TIMEOUT = 5.0
 RETRY_FOR = 120.0
 """Default number of seconds for retries."""
 FIRST_CONTACT = 5.0
-"""The same for a server that has never answered, so that a wrong URL is noticed soon."""
+"""Number of seconds for retries if the server has never answered, so that a wrong URL is noticed soon."""
 RETRY_AFTER_CAP = 30.0
 """Longest pause, in seconds, that a server's Retry-After can impose."""
 BY_A_PROXY = (401, 403, 413, 429, 502, 503, 504)
@@ -174,9 +174,9 @@ def say_once(patience: float, state: RetryCallState) -> None:
 
 
 def pause(patience: float, state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter.
-
-    Many clients that are refused together so do not return together. The last attempt is made at the end of the time.
+    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter. So
+    many clients that were refused at the same time do not all return at the same time. The last attempt is made at the
+    end of the time.
     """
     error = state.outcome.exception() if state.outcome else None
     advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0

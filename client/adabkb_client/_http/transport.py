@@ -1,6 +1,6 @@
 """The blocking transport, with one connection pool: calls are retried until they are answered.
 
-``Exchange`` has the common parts of the blocking and the async transport, which add only sending and waiting.
+``Exchange`` has what the blocking and the async transport have in common. They add only sending and waiting.
 """
 
 import json
@@ -55,7 +55,7 @@ class Exchange:
         return {"verify": trusted_certificates(self._settings.verify), "proxy": self._settings.proxy}
 
     def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
-        """Return an object with the same connections and other settings; None keeps a setting."""
+        """Return an object with the same connections but other settings. None keeps a setting."""
         now = self._settings
         derived = object.__new__(type(self))
         vars(derived).update(vars(self), _is_ours=False)
@@ -142,7 +142,8 @@ class Exchange:
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
         """Return the error of a failed call, which is ``ResultKept`` if its result was kept.
 
-        It is kept if the server is down, or was down at an earlier attempt and has not refused the result since.
+        The result is kept if the server is down, or if it was down at an earlier attempt and has not refused the result
+        since.
         """
         if kept is None or self.outbox is None:
             return error
@@ -190,7 +191,7 @@ def tell_of(delivered: Delivery) -> None:
 
 
 class Transport(Exchange):
-    """Performs procedures, blocking. Threads may share it."""
+    """Performs procedures; its calls block. Threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -259,7 +260,7 @@ class Transport(Exchange):
 
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # now, since this process may end while it waits
+            if kept is not None and self.outbox is not None:  # already now, since this process may end while it waits
                 self.outbox.keep(kept, error_of(state))
 
         for attempt in Retrying(**self._retrying(patience, on_failure)):

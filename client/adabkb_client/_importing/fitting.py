@@ -37,7 +37,7 @@ class NoColumn(ValueError):
 
 
 class Unfit(ValueError):
-    """A cell does not have a valid value; the message follows the name of its field."""
+    """A cell does not have a valid value. The message continues a sentence that begins with the name of the field."""
 
 
 @dataclass(frozen=True)

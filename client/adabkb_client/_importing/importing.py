@@ -135,8 +135,8 @@ _Known = dict[str, list[_Stored]]
 
 
 def _known(study_id: str) -> Steps[_Known]:
-    """Return the results without a trial, by point, with the numbers as first reported: a correction does not change
-    which row a result came from."""
+    """Return point -> results without a trial, with the numbers as first reported. (A correction does not change from
+    which row a result came.)"""
     found: dict[int, _Stored] = {}
     for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
         if event is not None:
@@ -156,8 +156,8 @@ def _told_of(event: Mapping[str, Any]) -> _Stored | None:
 
 
 def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedResult]:
-    """Return the results that the study does not have. A result that occurs twice must be there twice. Results that are
-    stored exactly are found before those that are stored with more numbers."""
+    """Return the results that the study does not have. A result that occurs twice in the source must be stored twice.
+    Results with exactly the same numbers are matched before those that are stored with more numbers."""
     for is_stored in (operator.eq, operator.le):
         results = [result for result in results if _take(known, result, is_stored) is None]
     return results

@@ -30,9 +30,9 @@ class ImportedResult(Record):
 class ImportReport(Record):
     """The outcome of importing the rows of a source.
 
-    ``results`` are those that were stored or, with ``dry_run``, would be. ``repeated`` counts those that the study
-    already had, ``left_out`` counts rows without a result by state, and ``errors`` lists the invalid rows. ``unused``
-    names the columns that were not used.
+    ``results`` are the results that were stored or, with ``dry_run``, would be stored. ``repeated`` is the number of
+    results that the study already had. ``left_out`` maps state -> number of rows without a result. ``errors`` lists the
+    invalid rows. ``unused`` names the columns that were not used.
     """
 
     study_id: str

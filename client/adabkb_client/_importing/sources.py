@@ -16,7 +16,7 @@ Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
 """A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
 
 ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
-"""The quotation mark before a text that looks like a formula, which the server writes in its own tables."""
+"""The quotation mark that the server writes, in its tables, before a text that looks like a formula."""
 DELIMITERS = ",;\t"
 NESTED = "parameters"
 """The cell of a row that holds the parameters by name, as in results in wire form."""
@@ -35,8 +35,8 @@ class Row:
 class Table:
     """All rows of a source.
 
-    ``counted`` says what the numbers count: "line", "row" or "trial". ``direction`` is that of the source's values, if
-    known.
+    ``counted`` says what the numbers of rows count: "line", "row" or "trial". ``direction`` is the direction of the
+    source's study, if known.
     """
 
     name: str
@@ -58,8 +58,8 @@ def read(source: Source) -> Table:
 
     Raises:
         TypeError: the type of the source is not supported.
-        ValueError: the content of a file does not match its name, or it has no rows.
-        ImportError: it is an Excel file, and openpyxl is not installed.
+        ValueError: the content of a file does not match its name, or the source has no rows.
+        ImportError: the source is an Excel file, and openpyxl is not installed.
         OSError: a file cannot be read.
     """
     if isinstance(source, str | os.PathLike):
@@ -197,6 +197,6 @@ def _of_optuna(study: Any) -> Table:
 
 def _of_trial(trial: Any) -> Row:
     constraints = trial.constraints.values() if hasattr(trial, "constraints") else trial.system_attrs.get("constraints")
-    is_feasible = all(violation <= 0 for violation in constraints or ())  # before Optuna 5 they have no names
+    is_feasible = all(violation <= 0 for violation in constraints or ())  # before Optuna 5, constraints have no names
     state = trial.state.name.lower() if is_feasible else "infeasible"
     return _row(trial.number, {NESTED: trial.params, "value": trial.value, "state": state})

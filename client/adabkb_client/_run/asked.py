@@ -1,4 +1,4 @@
-"""Define-by-run: the space of a study is defined by the calls ``trial.suggest_float`` etc. of the objective.
+"""Define-by-run: the objective defines the space of a study by calls of ``trial.suggest_float`` and similar methods.
 
 A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If the
 value of another parameter separates trials that request it from trials that do not, the parameter gets this as its
@@ -228,7 +228,7 @@ class Space:
 
 @dataclass
 class Asking:
-    """Adapts such an objective to a function of ``Study.run`` with ``pass_trial``."""
+    """Adapts an objective that requests its parameters to a function of ``Study.run`` with ``pass_trial``."""
 
     objective: Objective
     space: Space

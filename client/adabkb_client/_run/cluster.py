@@ -28,7 +28,7 @@ start."""
 
 
 class StallDetector:
-    """Detects that a cluster evaluates nothing of a run. Threads may share it."""
+    """Detects that a cluster evaluates no trial of a run. Threads may share it."""
 
     def __init__(self) -> None:
         self._under_way: set[Hashable] = set()
@@ -151,7 +151,7 @@ class Cluster(ABC):
             self._cancelled = True
             tasks = list(self._tasks)
         for task in tasks:
-            with suppress(Exception):  # a cluster that is gone evaluates nothing
+            with suppress(Exception):  # a lost cluster evaluates nothing
                 self._stop(task)
 
     @abstractmethod

@@ -110,7 +110,7 @@ class RunState:
         """Count a trial that ended without an exception."""
         trial = None if outcome is None else outcome.trial
         if outcome is None or trial is None or trial.state not in FINISHED:
-            return  # it was released
+            return  # the trial was released
         with self._lock:
             if trial.state == "failed":
                 self._failed += 1
@@ -181,7 +181,7 @@ class RunState:
 
     def report(self, recommendation: Recommendation) -> RunReport:
         """Return the report of the run."""
-        reason = self.reason or "n_trials"  # some of these may have been released
+        reason = self.reason or "n_trials"  # some of these trials may have been released
         return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
 
 

@@ -45,7 +45,7 @@ def star(axes: Axes, x: Sequence[float], y: Sequence[float]) -> None:
 
 
 def saying(figure: FigureBase | None, text: str) -> FigureBase:
-    """Return a figure that shows a sentence, such as why there is nothing to draw."""
+    """Return a figure that shows a sentence, for example why there is nothing to draw."""
     figure = canvas(figure, 6.4, 2.0)
     figure.text(0.5, 0.5, literally(text), ha="center", va="center", color=OBSERVED, wrap=True)
     return figure

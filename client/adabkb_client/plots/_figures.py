@@ -19,7 +19,7 @@ from adabkb_client.plots._scales import Scale
 from adabkb_client.plots._slices import contour, slices
 
 MOST_PANELS = 12
-"""The maximum number of parameters in a figure, the most important ones, unless the program names others."""
+"""The maximum number of parameters in a figure. The most important ones are drawn, unless the program names others."""
 
 
 class Figures:

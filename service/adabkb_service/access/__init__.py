@@ -1,1 +1,2 @@
-"""Access control: tokens, callers and their rights to studies. Without HTTP; ``api/admission.py`` calls it."""
+"""Access control: tokens, callers and their rights on studies. It does not depend on HTTP; ``api/admission.py`` calls
+it."""

@@ -1,4 +1,4 @@
-"""A token bucket: a steady rate of spending, with a reserve for bursts."""
+"""A token bucket: it limits the average rate of spending, and allows bursts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adabkb_service.errors import RateLimit
 
 
 class Bucket:
-    """An amount that grows with time, up to the quota of a window.
+    """An amount that grows at a constant rate, up to what it grows in one window (the quota).
 
     In any time T at most ``quota * (1 + T / window)`` is spent.
 
@@ -28,7 +28,7 @@ class Bucket:
         self._at = now
 
     def fill(self, now: float) -> None:
-        """Grow up to a time."""
+        """Increase the amount for the time until ``now``."""
         self._amount = min(self._amount + (now - self._at) * self.rate, self._quota)
         self._at = now
 
@@ -37,7 +37,7 @@ class Bucket:
         return self._amount >= amount
 
     def spend(self, amount: float) -> None:
-        """Spend an amount. The bucket may go into debt."""
+        """Spend an amount. The remaining amount may become negative."""
         self._amount -= amount
 
     def rate_limit(self, amount: float = 0.0) -> RateLimit:

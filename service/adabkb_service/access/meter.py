@@ -1,7 +1,8 @@
 """Usage per user, in the memory of this server, so that requests need no database query.
 
-Each server counts requests and model time separately, so a user has the full quota on each of them. Stored amounts are
-read when a token is checked again, every few seconds; additions of this server are counted in between.
+Each server counts requests and model time separately, so a user has the full quota on each of them. Storage is read
+from the database when a token is checked again, every few seconds. Between these times, additions by this server are
+counted.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from adabkb_service.storage import usage
 from adabkb_service.storage.usage import Usage
 
 REQUESTS_WINDOW = 10.0
-"""Seconds over which bursts of requests average out; longer if a single request needs it."""
+"""Window of the quota of requests, in seconds. It is longer if the quota allows less than one request in this time."""
 MODEL_WINDOW = 60.0
-"""Seconds over which bursts of model time average out."""
+"""Window of the quota of model time, in seconds."""
 USAGE_SECONDS = 1.0
-"""Age from which a user's storage is read again, when a token is checked again."""
+"""When a token is checked again, its user's storage is read again if the last reading is at least this old."""
 MOST = 10_000
-"""The number of tokens, users and studies in memory."""
+"""The maximum number of tokens, of users and of studies in memory."""
 
 Spend = Callable[[Usage], Callable[[], None]]
-"""Called with the additions of a request. Returns a function that undoes the spending if the request is not committed.
-Raises ``QuotaExceeded`` if they exceed the quota."""
+"""Called with what a request adds. Returns a function that undoes the charge if the request is not committed. Raises
+``QuotaExceeded`` if the additions exceed a quota."""
 
 
 class Meter:
@@ -49,9 +50,9 @@ class Meter:
         self._requests: LRUCache[str, Bucket] = LRUCache(MOST)
         self._models: LRUCache[str, Bucket] = LRUCache(MOST)
         self._payers: LRUCache[str, str] = LRUCache(MOST)
-        """Study -> payer: the user who last requested work of its model."""
+        """Study -> payer: who last requested work of its model."""
         self._stored: LRUCache[str, tuple[float, Usage]] = LRUCache(MOST)
-        """User -> when their usage was read, and their usage now."""
+        """User -> when their usage was read, and their usage including later additions."""
 
     def request(self, caller: Caller) -> RateLimit | None:
         """Count a request.
@@ -126,7 +127,7 @@ class Meter:
                 self._stored[caller.user] = now, found
 
     def spending(self, caller: Caller) -> Spend | None:
-        """A function that a request calls before an addition; None without a quota."""
+        """A function that a request calls before it adds something; None without a storage quota."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return None
         return partial(self._spend, caller.user, caller.quotas)
@@ -141,7 +142,7 @@ class Meter:
             return partial(self._refund, user, more, read_at)
 
     def _refund(self, user: str, less: Usage, read_at: float | None) -> None:
-        """Undo an addition, unless the database was read meanwhile."""
+        """Undo an addition, unless the usage was read from the database meanwhile."""
         with self._guard:
             if user in self._stored and self._stored[user][0] == read_at:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))

@@ -49,8 +49,8 @@ class Quotas:
         """Refuse an addition beyond the quotas.
 
         Args:
-            found: present usage.
-            more: addition.
+            found: the current usage.
+            more: the addition.
 
         Raises:
             QuotaExceeded: the addition exceeds a quota.
@@ -68,8 +68,8 @@ UNLIMITED = Quotas()
 
 
 def check_new_study(connection: Connection, user: str | None, quotas: Quotas | None, size: int) -> None:
-    """Refuse a new study beyond its user's quotas, as of now. Concurrent transactions that check the same user wait
-    until this one ends.
+    """Refuse a new study that exceeds its user's quotas. Other transactions that check the same user wait until this
+    one ends.
 
     Args:
         connection: a writing transaction.
@@ -86,7 +86,8 @@ def check_new_study(connection: Connection, user: str | None, quotas: Quotas | N
 
 
 def check_more_bytes(connection: Connection, user: str | None, quotas: Quotas | None, size: int) -> None:
-    """Refuse more bytes in a study to a user, as ``check_new_study`` does.
+    """Refuse an addition of bytes to a study that exceeds a user's quotas. Other transactions wait as in
+    ``check_new_study``.
 
     Raises:
         QuotaExceeded: the bytes exceed the quota.

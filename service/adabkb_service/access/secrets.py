@@ -20,7 +20,7 @@ class Minted(NamedTuple):
 
     id: str
     token: str
-    """With the secret; shown once."""
+    """The whole token, with its secret. It is shown only once."""
 
 
 def mint(token_id: str | None = None) -> Minted:

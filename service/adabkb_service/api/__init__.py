@@ -1,1 +1,1 @@
-"""The HTTP interface: bodies, answers and problems, with one router per resource."""
+"""The HTTP interface: request bodies, answers and problem documents, with one router per resource."""

@@ -15,7 +15,7 @@ MOST_SEGMENTS = 8
 
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
-    """Return the existing path that a request probably means; None if no path is similar."""
+    """Return an existing path that is similar to the path of a request; None if there is none."""
     segments = scope["path"].strip("/").split("/")
     if len(segments) > MOST_SEGMENTS:
         return None

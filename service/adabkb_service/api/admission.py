@@ -1,4 +1,4 @@
-"""Admission of all requests, by the needs of their route, before their body is read.
+"""Admission of requests: before the body of a request is read, its token is checked against what the endpoint needs.
 
 Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. An endpoint without
 such a declaration cannot be routed: ``GuardedRoute`` raises TypeError.
@@ -82,7 +82,7 @@ def needs_nothing(endpoint: Endpoint) -> Endpoint:
 
 
 class GuardedRoute(APIRoute):
-    """A route that asks the gate before the endpoint.
+    """A route that asks the gate to admit a request before it calls the endpoint.
 
     Raises:
         TypeError: the endpoint does not declare what it needs.
@@ -111,7 +111,7 @@ class GuardedRoute(APIRoute):
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
-        if is_forwarded(scope):  # the forwarding server counts it
+        if is_forwarded(scope):  # the server that forwarded the request counts it
             if caller is not None and caller.quotas is not None and self._lets_model_work:
                 gate.meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
             await super().handle(scope, receive, send)
@@ -213,8 +213,8 @@ def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
 
 
 def token_of(scope: Scope) -> str | None:
-    """The bearer token of the header Authorization ("" if it has another scheme); without that header, the token in the
-    cookie of the web interface. Cross-site requests have been refused before."""
+    """The bearer token of the header Authorization ("" if it has another scheme) or, without this header, the token in
+    the cookie of the web interface. (Cross-site requests were refused before.)"""
     cookie = None
     for name, value in scope["headers"]:
         if name == b"authorization":

@@ -1,8 +1,10 @@
-"""Strict reading of requests: bodies as JSON (RFC 8259), before pydantic sees them, and no unknown query parameters.
+"""Strict reading of requests: a body must be JSON (RFC 8259) before pydantic validates it, and unknown query parameters
+are refused.
 
-Python's parser accepts more than JSON allows: NaN, lone surrogates, integers of any size. PostgreSQL accepts less: no
-NUL in text. These are refused here with a pointer, so other code need not check them. A body with more values than any
-request needs is refused before it is parsed, since as Python objects it would be thirty times as large.
+Python's parser accepts values that are refused here, with a pointer, so that other code need not check them: NaN, lone
+surrogates and very large integers, which JSON does not allow, and NUL in texts, which PostgreSQL does not accept. A
+body with more values than any request needs is refused before it is parsed, since as Python objects it would be thirty
+times as large.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 MAX_VALUES = 200_000
 """The maximum number of values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
 SMALL = 2**16
-"""Size in bytes from which a body is processed in a thread, so that it does not delay other requests."""
+"""A body of at least this many bytes is processed in a thread, so that it does not delay other requests."""
 
 Validate = Callable[..., tuple[Any, list[Any]]]
 """Validates a body for FastAPI: returns the model and the validation errors."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
-"""Matches a text or a character before a value, so that commas in texts do not count. It never backtracks: it scans any
-body once, even if a text is not terminated."""
+"""Matches a text, or a character that precedes a value. Texts are matched so that the commas in them do not count. The
+pattern never backtracks: it scans a body once, even if a text is not terminated."""
 
 
 def parse(raw: bytes) -> Any:
@@ -61,8 +63,8 @@ def parse(raw: bytes) -> Any:
 
 
 def _has_too_many_values(raw: bytes) -> bool:
-    """Count values by the bracket before the first one and the commas before the others. An empty list or object counts
-    as two."""
+    """Return whether a body has too many values. Values are counted by the bracket before the first value of a list or
+    object, and by the commas before the others. An empty list or object counts as two values."""
     if len(raw) <= MAX_VALUES or sum(map(raw.count, (b"[", b"{", b","))) < MAX_VALUES:
         return False
     values = (found for found in _TEXT_OR_VALUE.finditer(raw) if raw[found.start()] != ord('"'))

@@ -1,8 +1,8 @@
 """Limits on the number of connections, and on the size and the duration of requests.
 
-uvicorn itself limits neither the size of a header nor the time for a header or a body, and an idle connection counts as
-much as a busy one. Here a new connection may displace one that waits for its client: the longest-waiting connection of
-the address that has the most. So idle and slow clients do not keep others out.
+uvicorn itself limits neither the size of a header nor the time for a header or a body, and treats idle connections like
+busy ones. Here, a new connection over the limit replaces a connection that waits for its client: of the address with
+the most connections, the one that has waited longest. So idle and slow clients do not block others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ConnectionLimits:
     connections: int = 4000
     """The maximum number of open connections."""
     header_bytes: int = 65_536
-    """The largest size of a request line and its headers together."""
+    """The maximum size of the request line and the headers together, in bytes."""
     header_seconds: float = 10.0
     """The time for a header, from its first byte or from the beginning of the connection."""
     body_seconds: float = 60.0
@@ -41,13 +41,13 @@ class ConnectionLimits:
     idle_seconds: float = 15.0
     """The time between a response and the next request."""
     stall_seconds: float = 60.0
-    """How long a response may wait for the client to read on."""
+    """The maximum time for which a client may read nothing of a response."""
 
 
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
     """The configuration of uvicorn for an app whose state has ``connection_limits``."""
     limits: ConnectionLimits = app.state.connection_limits
-    # uvicorn calls it as it would call the class.
+    # uvicorn calls this as it would call the class.
     protocol: Any = partial(LimitedProtocol, limits)
     return uvicorn.Config(app, http=protocol, ws="none", timeout_keep_alive=limits.idle_seconds, **options)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """Dependencies of the endpoints: the service, the idempotency key, the page of a list, and the revisions in If-Match.
 
-All of them are coroutines, because FastAPI would run plain functions on a thread.
+All of them are coroutines, because FastAPI would run other functions on a thread.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class PageRequest:
 
     @property
     def after_name(self) -> str:
-        """The name that the last page ended with; empty for the first page."""
+        """The last name of the previous page; empty for the first page."""
         if self.cursor is None:
             return ""
         value = _decoded(self.cursor)

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 class FairQueue:
-    """Used only by a server's event loop. Computations of one user run one after the other, so other users wait for at
-    most one of them.
+    """The queue, which only the server's event loop uses. Computations of one user run one after the other, so other
+    users wait for at most one of them.
 
     Args:
         most: the maximum number of computations at a time.
@@ -30,7 +30,7 @@ class FairQueue:
     def __init__(self, most: int) -> None:
         self._places = CapacityLimiter(most)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
-        """Locks by user, or by address without a token, while these have computations."""
+        """User (or address, without a token) -> lock, as long as computations use it."""
 
     @asynccontextmanager
     async def slot(self, request: Request) -> AsyncIterator[None]:

@@ -25,7 +25,7 @@ SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
 }
-"""A browser that opens a file must not run any of its content. All answers have ``nosniff``."""
+"""Headers with which a browser that opens a file runs none of its content. (All answers also have ``nosniff``.)"""
 
 
 @router.post(

@@ -47,7 +47,7 @@ FOLLOWERS_TRIED = 2
 """The maximum number of followers to which a request is forwarded: a request that crashes its process must not crash
 all servers."""
 ARRIVAL_SECONDS = 0.3
-"""Seconds for which requests may still arrive at a server that has announced its end."""
+"""Seconds for which requests may still arrive at a server that has announced that it stops."""
 LEAVE_SECONDS = 10.0
 """Seconds for which a stopping server performs forwarded requests."""
 WORKER_SECONDS = 2.0
@@ -67,11 +67,11 @@ class Performance:
 
     task: asyncio.Task[None]
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the answer is no longer needed."""
+    """Set when nobody needs the answer any more."""
 
 
 class Forwarding:
-    """The requests that this server forwards, and those that others forward to it. Used only by its event loop.
+    """The requests that this server forwards, and those that others forward to it. Only its event loop uses it.
 
     Args:
         app: the server.
@@ -89,9 +89,9 @@ class Forwarding:
         self._answer_seconds = answer_seconds
         self._numbers = itertools.count()
         self._forwarded: dict[int, tuple[str, Answer]] = {}
-        """The follower and its answer, by request number."""
+        """Request number -> follower and its answer."""
         self._performed: dict[tuple[str, int], Performance] = {}
-        """Requests by server and request number."""
+        """(server, request number) -> request that is being performed."""
         inner = FastAPI(openapi_url=None)  # the routes without the middleware, which the other server has applied
         inner.router = app.router
         handlers = app.exception_handlers.items()
@@ -165,9 +165,8 @@ class Forwarding:
         return None
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
-        """The response bodies of model workers to an admitted request without a body, by the name of the worker. If
-        there are several servers, each asks only its share of the workers. Workers that do not respond in time are
-        omitted."""
+        """Name of a model worker -> body of its response to an admitted request without a body. If there are several
+        servers, each asks only its share of the workers. Workers that do not respond in time are left out."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
         asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
         answers = await asyncio.gather(*asked, return_exceptions=True)

@@ -1,5 +1,5 @@
-"""``Prefer: wait=SECONDS`` (RFC 7240) on suggest: a request without a trial waits for one, so that workers need not
-poll."""
+"""``Prefer: wait=SECONDS`` (RFC 7240) on suggest: if there is no trial, the request waits for one, so that workers need
+not poll."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adabkb_service.study.changes import Changes
 from adabkb_service.study.request import Outcome
 
 MOST_SECONDS = 60
-"""Proxies close a connection that is silent for longer."""
+"""The maximum wait. Proxies close a connection that is silent for longer."""
 _WAIT = re.compile(r'(?:^|,)\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(?=[,;]|$)', re.IGNORECASE)
 
 Ask = Callable[[], Awaitable[Outcome[Suggested]]]
@@ -67,7 +67,7 @@ async def long_poll(
     leaving = asyncio.ensure_future(gone(request))  # a client that has disconnected must not get a trial
     try:
         with concurrency.hold(WAITS, caller), changes.waiting(study_id, for_trial=True) as notified:
-            while True:  # once more at first: something may have changed before the slot was there
+            while True:  # ask again first: the study may have changed before this request was registered
                 outcome = await _asked(ask, notified)
                 if not _may_help(outcome):
                     return outcome, True

@@ -25,8 +25,8 @@ SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 
 
 class RequestMiddleware:
-    """Gives each request an id (from ``X-Request-ID``, or a new one), counts, times and logs it, and sets
-    ``nosniff``."""
+    """Gives each request an id (from ``X-Request-ID``, or a new one), counts, times and logs the request, and sets
+    ``nosniff`` in the response."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -109,7 +109,8 @@ def _length(declared: str) -> float:
 
 
 class BodyLimitMiddleware:
-    """Refuses a body over the limit: at once by its declared length, otherwise as soon as too many bytes have arrived.
+    """Refuses a body over the limit: at once if the declared length is too large, otherwise as soon as too many bytes
+    have arrived.
 
     Starlette's own middleware would answer in plain text.
     """

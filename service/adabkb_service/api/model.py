@@ -49,7 +49,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 @by_follower
 async def get_assessment(study_id: StudyId, reading: ReadingDep) -> Response:
     """A summary of the study in a few sentences, with the facts behind them and warnings. If the model does not answer,
-    its parts are missing."""
+    the parts that depend on it are missing."""
     return await reading(assessment.assessment, study_id)
 
 
@@ -155,7 +155,7 @@ async def get_slice(
 @needs("read", model=True)
 @by_follower
 async def get_model(study_id: StudyId, reading: ReadingDep) -> Response:
-    """The model in numbers."""
+    """The statistics and the learned parameters of the model."""
     return await reading(predict.model, study_id)
 
 

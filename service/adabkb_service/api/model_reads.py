@@ -1,7 +1,7 @@
 """Reads of models: limited in number and time, and cancelled when the client disconnects.
 
-They wait for a model on separate threads, so that they never take a thread from admission, readiness or writes.
-Decision 0037 has the reasons for the limits, and measurements.
+They wait for a model on separate threads, so that threads remain for admission, readiness checks and writes. Decision
+0037 has the reasons for the limits, and measurements.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ T = TypeVar("T")
 MOST_AT_WORK = 64
 """The maximum number of reads of a server that hold a thread."""
 MOST_OF_STUDY = 4
-"""The maximum number of these for one study, whose model answers them one after the other."""
+"""The maximum number of reads of one study that hold a thread. The study's model answers them one after the other."""
 MOST_IN_LINE = 32
-"""The maximum number of reads of one study that wait for such a place."""
+"""The maximum number of reads of one study that wait for a thread."""
 
 BUSY = "Too many reads of models are in progress; try again."
 
@@ -45,7 +45,7 @@ class _Line:
 
 
 class ModelReads:
-    """All reads of a server's models. Used only by its event loop."""
+    """All reads of a server's models. Only its event loop uses it."""
 
     def __init__(self, seconds: float) -> None:
         """Args:
@@ -54,7 +54,7 @@ class ModelReads:
         self._seconds = seconds
         self._at_work = CapacityLimiter(MOST_AT_WORK)
         self._threads = CapacityLimiter(math.inf)
-        """Unlimited, because a read first takes a place from each limiter above."""
+        """It has no limit, because a read first takes a place from the limiters of its study and of the server."""
         self._lines: dict[str, _Line] = {}
 
     async def answer(self, request: Request, study_id: str, work: Callable[[], T]) -> T | None:

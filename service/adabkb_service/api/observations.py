@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Store a result; it is durable when the answer arrives. Sending the result of a trial, or one with an
+    """Store a result. It is durable when the answer arrives. To send the result of a trial, or a result with an
     Idempotency-Key, again changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
@@ -63,7 +63,7 @@ async def observe_results(
 )
 @needs("read")
 def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Response:
-    """Observations in order."""
+    """Observations in the order in which they were stored."""
     found = read.list_observations(service, study_id, page.after, page.limit)
     return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
 
@@ -98,5 +98,5 @@ async def exclude_observation(
     key: KeyDep,
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
-    """Exclude a result: it stays on record and no longer counts."""
+    """Exclude a result. It stays in the log, but no longer counts."""
     return reply(await done(service, correct(study_id, seq, {"excluded": True}, reason, key)))

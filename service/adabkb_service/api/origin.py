@@ -1,4 +1,4 @@
-"""Which web pages may send requests to the server from a browser: its own, and those of configured origins.
+"""Checks which web pages may send requests to the server from a browser: its own, and those of configured origins.
 
 A browser allows any page to send requests to any address, and names the page's origin. A server without tokens performs
 every request, so cross-site requests are refused here: see docs/security.md.
@@ -33,15 +33,15 @@ CORS_SENT = (
 )
 """Headers that pages of the configured origins may send."""
 CORS_SEEN = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
-"""Headers of an answer that these pages can read."""
+"""Headers of an answer that pages of the configured origins can read."""
 OWN_SITE = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site: the server's own page, and what a user typed or bookmarked."""
 
 
 class OriginMiddleware:
     """Refuses requests that a browser sends for a page of another site, unless the user follows a link. It also refuses
-    foreign host names, which prevents DNS rebinding. Starlette's ``TrustedHostMiddleware`` knows neither all IP
-    addresses nor our form of an error.
+    foreign host names, which prevents DNS rebinding. Starlette's ``TrustedHostMiddleware`` cannot allow all IP
+    addresses, and does not send problem documents.
 
     Args:
         app: the application for all other requests.
@@ -90,9 +90,9 @@ def _name(host: bytes) -> str | None:
 
 
 def _is_cross_site(method: str, host: bytes, said: Mapping[bytes, bytes]) -> bool:
-    """Whether a page of another site sent the request, by Sec-Fetch-Site or otherwise Origin. Programs send neither. A
-    browser sends the first to loopback and over TLS, and the second with each request that does more than fetch a
-    document."""
+    """Whether a page of another site sent the request, according to Sec-Fetch-Site or, without it, to Origin. Programs
+    send neither header. A browser sends Sec-Fetch-Site to loopback and over TLS, and Origin with each request that does
+    more than fetch a document."""
     site, origin = said.get(b"sec-fetch-site"), said.get(b"origin")
     if site is None:
         return origin is not None and urlsplit(origin).netloc != host

@@ -28,7 +28,7 @@ async def _user(user: Annotated[str, Path(description="the person's user name")]
 @router.get("", operation_id="listPeople", responses=responses(422))
 @needs("admin")
 def list_people(service: ServiceDep, page: PageDep) -> Page[Person]:
-    """People who have logged in by OpenID Connect, in the order of their user names."""
+    """People who have logged in by OpenID Connect, ordered by user name."""
     found, last = sessions.page(service, page.after_name, page.limit)
     return Page(items=found, next_cursor=None if last is None else encoded(last))
 

@@ -40,7 +40,8 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
 async def create_study(
     body: StudyDefinition, request: Request, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
-    """Create a study. The same definition under the same id again answers 200 with the existing one."""
+    """Create a study. If a study with this id and the same definition exists, the answer is this study, with status
+    200."""
     create = partial(manage.create, service, body, key, caller)
     outcome = await (run_serialized(request, create) if body.constraints else run_sync(create))
     return reply(outcome, etag=outcome.view.revision)
@@ -90,7 +91,7 @@ def delete_study(
     caller: CallerDep,
     purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
-    """Delete a study and everything below it. For 30 days it can be restored from the trash."""
+    """Delete a study and everything in it. For 30 days, it can be restored from the trash."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
 
 

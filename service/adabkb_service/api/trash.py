@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 @needs("read")
 @not_for_links
 def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Page[Deletion]:
-    """The caller's deleted studies, latest first."""
+    """The caller's deleted studies, latest deletion first."""
     items = trash.page(service, caller, page.after, page.limit)
     return Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
 
@@ -42,7 +42,7 @@ def restore_study(
     key: KeyDep,
     body: Annotated[RestoreBody, Body(default_factory=RestoreBody)],
 ) -> Response:
-    """Restore a deleted study from the trash; it continues where it was."""
+    """Restore a deleted study from the trash. It continues in the state in which it was deleted."""
     return reply(trash.restore(service, caller, study_id, body.deletion, key))
 
 
@@ -53,5 +53,5 @@ def purge_study(
     service: ServiceDep,
     caller: CallerDep,
 ) -> None:
-    """Permanently delete a study in the trash."""
+    """Permanently delete a study that is in the trash."""
     trash.purge(service, caller, deletion)

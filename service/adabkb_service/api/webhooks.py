@@ -72,8 +72,8 @@ def change_webhook(
     caller: CallerDep,
     networks: NetworksDep,
 ) -> Webhook:
-    """Change the URL or the notifications of a webhook, or turn it off and on. Turning it on also sends the messages
-    missed while off."""
+    """Change the URL or the notifications of a webhook, or turn it off and on. A webhook that is turned on also gets
+    the messages that it missed while it was off."""
     return webhooks.change(service, caller, study_id, webhook_id, body.model_dump(), networks)
 
 

@@ -1,1 +1,1 @@
-"""Numerical algorithms on arrays, without HTTP, SQL, clocks, logging or global random state."""
+"""Numerical algorithms on arrays. They use no HTTP, SQL, clocks, logging or global random state."""

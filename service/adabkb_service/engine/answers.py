@@ -1,4 +1,5 @@
-"""Answers of a study's model. Values are in the user's units, with the sign of the engine: larger is better."""
+"""Answers of a study's model. Values are in the user's units, multiplied by the engine's sign, so that larger is
+better."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ class Report:
     """Statistics of the model."""
 
     gap: float | None
-    """Upper bound on how much better than the incumbent any point of the box can be: with probability 1 - delta by the
-    bounds of the theorem (``paper``), or with 90% probability according to the model (``auto``). None if it is unknown,
-    or if the algorithm has no gap."""
+    """An upper bound on how much better than the incumbent any point of the space can be. It holds with probability 1 -
+    delta by the bounds of the theorem (``paper``), or with 90% probability according to the model (``auto``). None if
+    it is unknown, or if the algorithm has no gap."""
     best_lcb: float | None
     """l*, the largest lower bound of an evaluated point; None if the gap does not depend on it."""
     beta: float
-    """Width of the confidence bounds used for pruning: in model output units per ridge-scaled standard deviation
-    (``paper``), or per standard deviation (``auto``)."""
+    """Width of the confidence bounds used for pruning, in model output units per standard deviation (``paper``: per
+    standard deviation divided by the square root of the ridge)."""
     leaves: int
     depth: int
     """Depth of the deepest leaf; 0 without leaves."""
@@ -40,11 +41,11 @@ class Report:
     observations: int
     offset: float
     scale: float
-    """user's output = offset + scale * model output (``auto``: of the model output before the warp)."""
+    """user's output = offset + scale * model output. With ``auto``, this is the model output before the warp."""
     clipped: int
-    """The number of times that rounding required a new factorization, or one with more noise."""
+    """How often rounding errors required a new factorization, or one with more noise."""
     gap_share: float | None = None
-    """``auto``: the gap as a share of the range of the results."""
+    """The gap divided by the range of the results (only ``auto``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,13 @@ class Prediction:
     """``paper``: the confidence bounds of the algorithm, mean - beta s and mean + beta s. ``auto``: the ends of the
     central 90% interval."""
     metrics: tuple[Prediction, ...] = ()
-    """Predictions of each metric of the study; NaN for one that has no result yet."""
+    """A prediction for each metric of the study; NaN for a metric that has no result yet."""
     feasible: Array | None = None
-    """(k,) probability that all bounds of metrics hold; None without metrics."""
+    """(k,) probability that all metrics with bounds are within these; None without metrics."""
 
     @classmethod
     def unknown(cls, count: int) -> Prediction:
-        """Of a metric that has no result yet: NaN at so many points."""
+        """Return the prediction of a metric that has no result yet: NaN at ``count`` points."""
         nothing = np.full(count, np.nan)
         return cls(nothing, nothing, nothing, nothing)
 
@@ -81,7 +82,7 @@ class Change:
 
     axis: int
     gain: float
-    """Decrease of the posterior mean if only this value is reset."""
+    """Decrease of the posterior mean if only this axis is set to the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Recommendation:
     mean: float
     std: float
     changes: tuple[Change, ...] | None = None
-    """Differences from the baseline; None without one."""
+    """Differences from the baseline; None without a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +102,15 @@ class Front:
     """The Pareto front of a study with K objectives; results are given as rows of the record."""
 
     reference: Array
-    """(K,) reference point of the hypervolume, in the units of the objectives and with their signs."""
+    """(K,) reference point of the hypervolume, in the units of the objectives, multiplied by their signs."""
     growth: Array
-    """(T,) hypervolume of the results up to each one."""
+    """(T,) hypervolume of the results up to and including each result."""
     rows: Ints
     """Results that no other result dominates."""
     points: Array
     """(m, d) evaluated points with posterior means that no other evaluated point dominates."""
     probabilities: Array
-    """(m,) probability that each is on the front of all evaluated points, by the posterior at each."""
+    """(m,) probability that each is on the front of all evaluated points, according to the posterior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,9 @@ class LeftOut:
     rows: Ints
     """Rows of the record, ascending."""
     predicted: Prediction
-    """Prediction of the result including its noise; the interval contains it with 90% probability."""
+    """Predictions of results, including their noise: a result lies in its interval with 90% probability."""
     tails: Array
-    """Probability of a result at least as far from the mean."""
+    """Predicted probability of a result at least as far from the mean."""
     noise: Array | None
     """Standard deviation between repeated results at each point; None if the results are not known to be noisy."""
     doubted: NDArray[np.bool_]

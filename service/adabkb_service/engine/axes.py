@@ -1,11 +1,11 @@
-"""The axes of a search space: one parameter each, mapped to ``[0, 1]`` and back.
+"""The axes of a search space. Each axis maps the values of one parameter to ``[0, 1]`` and back.
 
 A log-scaled axis is linear in the logarithm. An axis with finitely many values divides ``[0, 1]`` into one bin per
 value, so that every position represents a value.
 
-``decode`` rounds real values to a fixed grid, much coarser than the rounding errors of ``encode`` and ``decode`` and
-much finer than needed in practice. So ``decode(encode(v)) == v`` holds bit for bit for every value ``v`` returned by
-``decode``: a point read from a stored trial is exactly the suggested point.
+``decode`` rounds real values to a fixed grid. The grid is much coarser than the rounding errors of ``encode`` and
+``decode``, and much finer than needed in practice. So ``decode(encode(v)) == v`` holds bit for bit for every value
+``v`` returned by ``decode``: a point that is read from a stored trial equals the suggested point.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)  # an integer may exceed every float
 
 
-# Grid of decoded floats: decimal digits of the range. On a log scale one significant digit fewer, since exp loses more.
+# Decimal digits of the range on the grid of decoded floats. A log scale has one digit fewer, since exp loses more.
 DIGITS = 12
 ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode together, in units in the last place
 
@@ -69,7 +69,8 @@ class FloatAxis:
         return -math.ceil(math.log10(max(step, noise)))
 
     def decode(self, u: float) -> float:
-        """Interpolate between the bounds, or between their logarithms if log-scaled. The ends are exact."""
+        """The value at ``u``, interpolated between the bounds (on a log scale, between their logarithms). The ends are
+        exact."""
         if u <= 0.0:
             return self.low
         if u >= 1.0:
@@ -81,7 +82,7 @@ class FloatAxis:
         return self.canonical(min(max(on_grid, self.low), self.high))
 
     def canonical(self, value: float) -> float:
-        """The value in stored form: the end of a periodic axis becomes its beginning."""
+        """The value in the stored form. The upper end of a periodic axis becomes the lower end."""
         return float(self.low if self.periodic and value >= self.high else value)
 
     def encode(self, value: Any) -> float:
@@ -93,7 +94,7 @@ class FloatAxis:
         return min(max((position / 2 - low / 2) / (high / 2 - low / 2), 0.0), 1.0)
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless the value is a number within the bounds."""
+        """The error message for a value; None if it is a number within the bounds."""
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -102,14 +103,14 @@ class FloatAxis:
 
 
 STEP_TOLERANCE = 1e-6
-"""In steps of a ``StepAxis``: allowed distance of a value from the nearest one of the axis, and of the last one beyond
-``high``. Values and steps may be computed, such as 0.9 / 15."""
+"""Tolerance of a ``StepAxis``, as a share of its step: for the distance of a value from the nearest value of the axis,
+and by which the last value may exceed ``high``. Users may compute values and steps, such as 0.9 / 15."""
 
 
 @dataclass(frozen=True)
 class StepAxis:
-    """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal: with a step of 0.1, 0.3 is among them.
-    All bins have equal width."""
+    """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal arithmetic: 0, 0.1, 0.2, 0.3 rather than
+    0.30000000000000004. All bins have equal width."""
 
     name: str
     low: float
@@ -124,7 +125,7 @@ class StepAxis:
 
     @property
     def raw_bounds(self) -> tuple[float, float]:
-        """Half a step beyond the first and the last value."""
+        """The ends of the axis: half a step beyond the first and the last value."""
         return self.low - self.step / 2, self.value(self.count - 1) + self.step / 2
 
     def value(self, index: int) -> float:
@@ -145,7 +146,7 @@ class StepAxis:
         return (self._nearest(value) + 0.5) / self.count
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless the value is one of the axis."""
+        """The error message for a value; None if the axis has it."""
         high = self.value(self.count - 1)
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {high}"
@@ -167,12 +168,13 @@ class StepAxis:
 
 
 def _decimal(value: float) -> Decimal:
-    """The number as written in decimal."""
+    """The number exactly as it is written in decimal."""
     return Decimal(repr(float(value)))
 
 
 FINEST = {"linear": 2**49, "log": 2**44}
-"""Largest bound of an ``IntAxis`` in steps: beyond it, rounding in ``encode`` and ``decode`` approaches half a step."""
+"""Scale -> largest bound of an ``IntAxis``, in steps. Beyond it, the rounding errors of ``encode`` and ``decode``
+approach half a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +194,13 @@ class IntAxis:
 
     @property
     def least_step(self) -> int:
-        """Smallest step for these bounds with values that floating point can distinguish."""
+        """The smallest step for these bounds that floating point can resolve."""
         return -(-max(abs(self.low), abs(self.high)) // FINEST[self.scale])
 
     @property
     def raw_bounds(self) -> tuple[float, float]:
-        """Half a step beyond the first and the last value, so that each has a whole bin; logarithms if log-scaled."""
+        """The ends of the axis: half a step beyond the first and the last value, so that each has a whole bin. On a log
+        scale, their logarithms."""
         low, high = self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
         if self.scale == "log":
             # low >= 1, so half of low keeps the lower edge positive for any step.
@@ -220,13 +223,13 @@ class IntAxis:
         return self.value(self.bin(u))
 
     def encode(self, value: Any) -> float:
-        """The position of the value itself; on a log scale this is not the middle of its bin."""
+        """The position of the value. On a log scale, this is not the middle of its bin."""
         low, high = self.raw_bounds
         position = math.log(value) if self.scale == "log" else float(value)
         return (position - low) / (high - low)
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless the value is an integer of the axis."""
+        """The error message for a value; None if it is an integer of the axis."""
         if not _is_number(value) or value != math.floor(value):
             return f"must be an integer between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -238,8 +241,8 @@ class IntAxis:
 
 @dataclass(frozen=True)
 class ChoiceAxis:
-    """A finite list of values: categorical choices, ordinal values or the two booleans. Bins have equal width, in the
-    order of the list. Values are JSON values: a choice of several values is a list."""
+    """A finite list of values: categorical choices, ordinal values or the two booleans. Bins have equal widths, and the
+    order of the list. Values are JSON values; a choice may be a list of values."""
 
     name: str
     choices: tuple[Value, ...] = field(hash=False)  # lists are not hashable
@@ -254,8 +257,8 @@ class ChoiceAxis:
 
     @property
     def raw_bounds(self) -> tuple[float, float] | None:
-        """Ordered values have the coordinates 0, 1, ... and bins of width one; unordered choices have no
-        coordinates."""
+        """The ends of the axis: ordered values have the coordinates 0, 1, ... and bins of width one. None for unordered
+        choices."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None
 
     def value(self, index: int) -> Value:
@@ -275,7 +278,7 @@ class ChoiceAxis:
         return (self._index(value) + 0.5) / len(self.choices)
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless the value is one of the choices."""
+        """The error message for a value; None if it is one of the choices."""
         try:
             self._index(value)
         except ValueError:
@@ -294,8 +297,8 @@ class ChoiceAxis:
 
 
 def identity(value: object) -> object:
-    """A key that is equal for two values if and only if they are the same in JSON: True == 1 in Python, but not there.
-    Lists become tuples; if they contain further lists, the key is not hashable."""
+    """A key that is equal for two values if and only if they are the same in JSON. (In Python, True == 1.) Lists become
+    tuples. If a list contains further lists, its key is not hashable."""
     if isinstance(value, list | tuple):
         return "list", tuple((isinstance(each, bool), each) for each in value)
     return isinstance(value, bool), value
@@ -304,16 +307,16 @@ def identity(value: object) -> object:
 DiscreteAxis = IntAxis | StepAxis | ChoiceAxis
 """A parameter with finitely many values and a bin for each."""
 Axis = FloatAxis | DiscreteAxis
-"""A parameter, and the map between its values and ``[0, 1]``: ``decode`` returns the value at a position, ``encode``
-the position of a valid value. ``problem`` returns the error message for a value, to follow its name; None if it is
-valid.
-``raw_bounds`` are the ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no
-order. ``count`` is the number of values, or None."""
+"""A parameter, and the map between its values and ``[0, 1]``: ``decode`` returns the value at a position, and
+``encode`` the position of a valid value. ``problem`` returns the error message for a value, which continues a sentence
+that begins with the parameter's name; None for a valid value. ``raw_bounds`` are the ends of the axis in the user's
+units (on a log scale, their logarithms), or None if its values have no order. ``count`` is the number of values, or
+None if there are infinitely many."""
 
 
 def canonical(axis: Axis, value: Any) -> Any:
-    """A valid value in its parameter's type: 1 becomes 1.0 for a float parameter, and 1.0 becomes 1 for an integer
-    one."""
+    """A valid value, converted to its parameter's type: for a float parameter, 1 becomes 1.0; for an integer, 1.0
+    becomes 1."""
     match axis:
         case FloatAxis():
             return axis.canonical(value)

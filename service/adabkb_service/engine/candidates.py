@@ -1,7 +1,7 @@
 """Fixed candidate points for the systems without a tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
 
-Among points of equal index the first one wins. Their order is therefore random: far from all results the index is
-constant, and suggestions in coordinate order would fill the box row by row.
+Among points of equal index, the first one is suggested. Far from all results, the index is constant, so in the order of
+their coordinates, suggestions would fill the space row by row. The order of the points is therefore random.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
     Args:
         space: the space of the study.
         seed: the seed of the study.
-        grid: points per axis of a grid; an axis of choices, or with fewer values, contributes all its values.
-        sample: number of points to draw uniformly, from the grid if there is one, else from the box.
+        grid: number of points per axis of a grid. An axis of choices, or with fewer values, contributes all its values.
+        sample: number of points to draw uniformly, from the grid if there is one, else from the unit cube.
 
     Returns:
-        Distinct positions in the unit cube, shape (P, d). P is below ``sample`` if points were drawn repeatedly.
+        Distinct positions in the unit cube, shape (P, d). P is less than ``sample`` if a point was drawn twice.
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
@@ -77,8 +77,8 @@ def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
 
 
 def _positions(axis: Axis, most: int) -> Array:
-    """Grid coordinates on an axis, ascending: all values if it has at most ``most`` (or has choices), else evenly
-    spaced ones including both ends."""
+    """Grid coordinates on an axis, ascending: those of all values if it has choices or at most ``most`` values, else of
+    ``most`` evenly spaced values, including both ends."""
     if axis.count is not None and (isinstance(axis, ChoiceAxis) or axis.count <= most):
         return np.unique([axis.encode(axis.value(index)) for index in range(axis.count)])
     return np.unique([axis.encode(axis.decode(float(u))) for u in np.linspace(0.0, 1.0, most)])

@@ -1,7 +1,7 @@
 """The axis of a catalogue: the rows of a table, each with a name and numbers.
 
-A row's number is its place in the table and never changes: rows are added at the end, and withdrawn ones stay. So
-results at withdrawn rows remain points of the space; only suggestions skip these rows.
+A row's number is its place in the table. It never changes: new rows are added at the end, and withdrawn rows stay. So
+results at withdrawn rows remain in the space; only suggestions skip these rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Table:
     numbers: Array
     """(rows, columns)"""
     is_offered: Bools
-    """(rows,) which are not withdrawn."""
+    """(rows,) whether each row is not withdrawn."""
     digest: str
 
     def __eq__(self, other: object) -> bool:
@@ -65,7 +65,7 @@ def table(
     Args:
         names: the names of the rows.
         columns: names of the columns of numbers.
-        numbers: (rows, columns).
+        numbers: the numbers, (rows, columns).
         withdrawn: names of rows to exclude from suggestions.
         digest: identifies the table.
     """
@@ -95,12 +95,12 @@ class CatalogueAxis(ChoiceAxis):
         return hash((self.name, self.table))
 
     def positions(self, rows: Ints) -> Array:
-        """Cube positions of rows, given their numbers; a vectorised ``encode``."""
+        """Cube positions of rows, given their numbers. A vectorised ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
 
     def rows(self, positions: Array) -> Ints:
-        """Numbers of the rows at cube positions; a vectorised ``bin``."""
+        """Numbers of the rows at cube positions. A vectorised ``bin``."""
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 
@@ -120,7 +120,7 @@ class CatalogueAxis(ChoiceAxis):
         return self.table.numbered[value]
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless the value is the name of a row."""
+        """The error message for a value; None if it is the name of a row."""
         if isinstance(value, str) and value in self.table.numbered:
             return None
         return f"must be the name of a row of the catalogue, such as {self.choices[0]!r}"

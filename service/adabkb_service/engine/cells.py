@@ -2,8 +2,8 @@
 
 A cell's key is its path from the root: "0" is the root, "0.2" the third child of the root, and "0.2.1" the second child
 of that cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path read as a number in base N. A cell's
-centroid is the middle of its box. With an odd N the middle child shares its parent's centroid and point, so that no
-coordinates need to be compared.
+centroid is the middle of its box. N is the number of children of a cell. With an odd N, the middle child has the same
+centroid and point as its parent; its key shows this, so coordinates need not be compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEW_TREE = {ROOT: "leaf"}
 # Longest key: PostgreSQL indexes at most 2700 bytes.
 LONGEST_KEY = 2000
 
-# Sides whose lengths differ by less than this, relatively, count as equal. The first of them is cut.
+# Sides count as equally long if their lengths differ by less than this, relatively. The first of them is cut.
 SIDE_TIE = 1e-9
 
 
@@ -29,7 +29,7 @@ def depth_of(key: str) -> int:
 
 
 def path_of(key: str) -> tuple[int, ...]:
-    """The path as integers. Cells of one depth are ordered by their paths."""
+    """The path of a cell as integers. Cells of the same depth are ordered by their paths."""
     return tuple(map(int, key.split(".")))
 
 
@@ -50,7 +50,8 @@ def split(lows: Array, highs: Array, branching: int, side_scale: Array) -> tuple
     Args:
         lows, highs: corners of the boxes in the unit cube, shape (k, d).
         branching: N >= 2.
-        side_scale: shape (d,); sides are compared after multiplication by it, that is, in lengthscales.
+        side_scale: shape (d,); sides are multiplied by it before they are compared, which expresses them in
+            lengthscales.
 
     Returns:
         The children's low and high corners, each of shape (k, N, d), in path order. The children tile the box exactly:
@@ -83,7 +84,7 @@ def radius(low: Array, high: Array, centroid: Array, side_scale: Array) -> Array
 
 
 def box_of(key: str, branching: int, side_scale: Array) -> tuple[Array, Array]:
-    """Corners (low, high), each (d,), of the cell with this key; found by splitting from the root downwards."""
+    """Corners (low, high), each (d,), of the cell with this key, found by splits from the root downwards."""
     low, high = np.zeros((1, len(side_scale))), np.ones((1, len(side_scale)))
     for index in path_of(key)[1:]:
         lows, highs = split(low, high, branching, side_scale)

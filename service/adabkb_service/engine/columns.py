@@ -1,4 +1,5 @@
-"""A parameter at many positions and over many boxes, as constraints use it: its numbers, and membership in values."""
+"""The values of a parameter at many positions or over many boxes, for constraints: as numbers, and compared with a set
+of values."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AxisColumn:
-    """An axis at positions: a ``Column``."""
+    """An axis at positions. Implements ``Column``."""
 
     axis: Axis
     positions: Array
@@ -46,12 +47,12 @@ class AxisColumn:
 
 @dataclass(frozen=True, eq=False)
 class AxisExtent:
-    """An axis over boxes: an ``Extent``."""
+    """An axis over boxes. Implements ``Extent``."""
 
     axis: Axis
     lows: Array
     highs: Array
-    """(k,) each: the ends of the boxes."""
+    """(k,) each: the ends of the boxes along the axis."""
 
     @cached_property
     def hull(self) -> tuple[Array, Array]:
@@ -59,7 +60,7 @@ class AxisExtent:
         return hull(self.axis, self.lows, self.highs)
 
     def among(self, values: Sequence[Value]) -> tuple[Bools, Bools]:
-        """(k,) each: whether the box contains one of ``values``, and whether it contains no other value."""
+        """(k,) each: whether the box contains any of ``values``, and whether it contains no other value."""
         indices, (first, last) = np.unique(_indices(self.axis, values)), self._bins
         count = np.searchsorted(indices, last, side="right") - np.searchsorted(indices, first, side="left")
         return count > 0, count == last - first + 1

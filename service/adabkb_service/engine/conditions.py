@@ -1,8 +1,8 @@
 """Conditional parameters: where a parameter is active, and where its axis is at rest.
 
-A condition names a parent, and the values of it for which the parameter is active. All conditions must hold, and the
-parent must be active. So a parameter is active where each of its ancestors has one of certain values. Along an inactive
-axis every point has the same position, the middle: points that differ only in inactive parameters have the same
+A condition names a parent, and values of the parent for which the parameter is active. All conditions must hold, and
+the parent must be active. So a parameter is active where each of its ancestors has one of certain values. Along an
+inactive axis, every point is in the middle ("at rest"), so points that differ only in inactive parameters have the same
 position.
 """
 
@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 MOST_PATTERNS = 4096
-"""Largest number of sets of active parameters that a fold distinguishes."""
+"""The maximum number of sets of inactive axes that ``fold`` distinguishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Condition:
 
 
 Needs = Mapping[str, frozenset[int]]
-"""Requirements for a parameter to be active: name of each ancestor, ancestors of ancestors first -> the indices of the
-allowed values."""
+"""Requirements for a parameter to be active: ancestor -> indices of its allowed values. An ancestor comes after its own
+ancestors."""
 
 
 def needs_of(axes: Iterable[Axis], conditions: Iterable[Condition]) -> dict[str, Needs]:
@@ -66,7 +66,7 @@ def needs_of(axes: Iterable[Axis], conditions: Iterable[Condition]) -> dict[str,
 
 
 def _own(parent: Axis | None, condition: Condition) -> list[tuple[str, frozenset[int]]]:
-    """The requirement on the parent itself; empty if every value is allowed."""
+    """The requirement of one condition on its parent; empty if every value is allowed."""
     if parent is None:
         return []
     assert not isinstance(parent, FloatAxis), "a parent has finitely many values"
@@ -80,11 +80,11 @@ class Activity:
 
     axes: tuple[Axis, ...]
     needs: Mapping[str, Needs]
-    """Of the parameters, including fixed ones, that are not active everywhere."""
+    """Parameter -> requirements, for the parameters (including fixed ones) that are not active everywhere."""
 
     @cached_property
     def by_name(self) -> Mapping[str, DiscreteAxis]:
-        """The ancestors by name."""
+        """Name -> axis of each ancestor."""
         ancestors = {name for needs in self.needs.values() for name in needs}
         return {axis.name: axis for axis in self.axes if axis.name in ancestors and not isinstance(axis, FloatAxis)}
 
@@ -95,7 +95,7 @@ class Activity:
 
     @cached_property
     def parents(self) -> Bools:
-        """(d,) axes whose values decide whether others are active."""
+        """(d,) whether the axis is a parent or another ancestor: its value decides whether others are active."""
         return np.array([axis.name in self.by_name for axis in self.axes])
 
     @cached_property
@@ -110,7 +110,8 @@ class Activity:
 
     @cached_property
     def dependents(self) -> Mapping[int, tuple[tuple[int, Bools], ...]]:
-        """The inverse: ancestor -> the axes that need it, each with a mask of the ancestor's allowed values."""
+        """The inverse of ``conditional``: ancestor -> the axes that need it, each with a mask of the ancestor's allowed
+        values."""
         found: dict[int, list[tuple[int, Bools]]] = {}
         for axis, needs in self.conditional.items():
             for ancestor, values in needs:
@@ -119,7 +120,7 @@ class Activity:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """All axes, each after its ancestors and close to related ones."""
+        """All axes. Each comes after its ancestors and, if possible, next to axes with the same ancestors."""
         deepest_first = sorted(self.conditional, key=lambda axis: -len(self.conditional[axis]))
         chains = [[*(ancestor for ancestor, _ in self.conditional[axis]), axis] for axis in deepest_first]
         return tuple(dict.fromkeys([*(axis for chain in chains for axis in chain), *range(len(self.axes))]))
@@ -134,11 +135,12 @@ class Activity:
         return found
 
     def is_active(self, name: str, indices: Mapping[str, int]) -> bool:
-        """Whether a parameter is active if the axes have these value indices."""
+        """Whether a parameter is active if its ancestors have these value indices."""
         return all(indices[ancestor] in allowed for ancestor, allowed in self.needs.get(name, {}).items())
 
     def may_be_active(self, name: str, low: Mapping[str, int], high: Mapping[str, int]) -> bool:
-        """Whether a parameter is active for any value indices between ``low`` and ``high``, inclusive."""
+        """Whether a parameter is active for some value indices of its ancestors from ``low`` to ``high``, both
+        included."""
         needs = self.needs.get(name, {}).items()
         return all(any(low[each] <= index <= high[each] for index in allowed) for each, allowed in needs)
 
@@ -161,8 +163,8 @@ class Activity:
         return found
 
     def untried(self, positions: Array) -> Callable[[Array], bool] | None:
-        """A predicate for points (d,): whether the point is in a branch that contains none of the positions (k, d).
-        None if there is no such branch."""
+        """A function of a point (d,): whether the point is in a branch that contains none of the positions (k, d). None
+        if there is no such branch."""
         if not self.needs:
             return None
         tried = [set(column.tolist()) - {-1} for column in self.branches(positions).T]
@@ -193,8 +195,8 @@ class Activity:
         return together
 
     def values_for(self, names: Iterable[str]) -> tuple[tuple[str, tuple[Value, ...]], ...]:
-        """Each ancestor of some parameters, with its values for which all of these are active. Without any value they
-        are never active together."""
+        """Each ancestor of some parameters, with those of its values for which all of these parameters are active. If
+        an ancestor has no such value, they are never active together."""
         together: dict[str, frozenset[int]] = {}
         for name in names:
             for ancestor, allowed in self.needs.get(name, {}).items():
@@ -211,13 +213,15 @@ class Activity:
         step: Callable[[T, float], T],
         merge: Callable[[T, T], T],
     ) -> T | None:
-        """Fold over all sets of axes that may be active together, without enumerating them; None if there are too many.
+        """Compute a value over all sets of axes that may be active together, without listing all sets. None if there
+        are too many.
 
         Args:
             fixed: value indices of the axes that do not vary.
-            first: initial value.
-            step: adds an active axis, given how many of its values leave the same other axes active.
-            merge: combines the results for different values.
+            first: the initial value.
+            step: returns the value with one more active axis. Its second argument is how many values of this axis leave
+                the same other axes active.
+            merge: combines the results for different values of an axis.
         """
         states: dict[frozenset[int], T] = {frozenset(): first}
         for axis in self.order:

@@ -1,9 +1,9 @@
 """The confidence width beta_t of the posterior, in four forms.
 
-The paper contradicts itself about the factor of the first term: 2 lambda^2 sqrt(.) in the theorem, 2 lambda sqrt(.) in
-the proof. BKB, from which the theorem is derived, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` uses BKB's
-factor, ``authors`` reproduces the authors' code, and ``igp`` is GP-ThreDS's width for the exact posterior. The fourth
-form is a constant.
+The paper has two factors of the first term: 2 lambda^2 sqrt(.) in the theorem, and 2 lambda sqrt(.) in its proof. The
+paper on BKB, from which the theorem is derived, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` uses BKB's
+factor. The form ``authors`` reproduces the authors' code. The form ``igp`` is the width of GP-ThreDS for the exact
+posterior. The fourth form is a constant.
 """
 
 from __future__ import annotations

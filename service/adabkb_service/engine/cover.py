@@ -1,4 +1,5 @@
-"""Cover all feasible points with boxes: bisect repeatedly, and drop boxes proved to be infeasible.
+"""Cover all feasible points with boxes: bisect boxes repeatedly, and drop those that are proved to have no feasible
+point.
 
 Source: L. Jaulin, E. Walter, Set inversion via interval analysis, Automatica 29 (1993).
 """
@@ -19,22 +20,22 @@ BOXES = 4096
 BISECTIONS = 400
 """The maximum number of bisection levels of a cover."""
 NARROWEST = 1e-9
-"""Width below which a box is not bisected."""
+"""Sides that are not wider than this are not bisected."""
 MOST_WORK = 100_000_000
-"""The largest ``Cover.work``."""
+"""The value of ``Cover.work`` at which the bisection stops."""
 OVERHEAD = 500
-"""The number of boxes for which numpy's call overhead equals its arithmetic."""
+"""The number of boxes for which numpy's arithmetic takes as long as the overhead of its calls."""
 
 
 class Cover(NamedTuple):
-    """A cover. It has no boxes if and only if it is proved that no point is feasible."""
+    """Boxes that contain all feasible points. There are none if and only if it is proved that no point is feasible."""
 
     lows: Array
     """(b, d) lower corners."""
     highs: Array
     """(b, d) upper corners."""
     work: int
-    """Size of the constraints times the number of boxes, summed over the levels."""
+    """Size of the constraints times the number of boxes (plus OVERHEAD), summed over the levels."""
 
 
 def cover(
@@ -49,10 +50,10 @@ def cover(
     Args:
         low: (d,) lower corner.
         high: (d,) upper corner.
-        cuts: takes corners of boxes, (k, d) each, and returns the cut positions along each axis, (k, d), and the
-            widths, (k, d). The widest side is cut; sides of width 0 are not.
-        compared: takes corners of boxes, (k, d) each, and returns whether they may contain feasible points, (k,) (False
-            is a proof), and whether all their points are feasible, (k,).
+        cuts: gets the corners of boxes, (k, d) each. Returns where to cut along each axis, (k, d), and the widths, (k,
+            d). The widest side of a box is cut, unless its width is 0.
+        compared: gets the corners of boxes, (k, d) each. Returns whether each may contain feasible points, (k,) (False
+            is a proof), and whether all its points are feasible, (k,).
         size: the size of the constraints, which is the cost of ``compared`` per box.
     """
     lows, highs, work = low[None], high[None], 0

@@ -16,7 +16,7 @@ When = Mapping[str, Sequence[Value]]
 """The conditions of one parameter: name of each parent -> the values for which the parameter is active."""
 
 ConditionProblem = tuple[str, tuple[str | int, ...], str]
-"""The parameter, the place in its conditions, and the message."""
+"""The parameter, the place of the error in its conditions, and the message."""
 
 
 def conditions(whens: Mapping[str, When]) -> tuple[Condition, ...]:
@@ -66,7 +66,8 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
 
 
 def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
-    """Parameters that depend on themselves through others: the first one of each circle."""
+    """Errors for parameters that depend on themselves through others. Of each circle, only the first parameter is
+    reported."""
     done: set[str] = set()
     for name in whens:
         if circle := _circle(name, whens, done):
@@ -76,7 +77,7 @@ def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
 
 
 def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] | None:
-    """A path from a parameter to itself; None if no path avoids the parameters in ``done``."""
+    """A path from a parameter to itself that avoids the parameters in ``done``; None if there is none."""
     ways = [[start]]
     seen: set[str] = set()
     while ways:
@@ -91,7 +92,7 @@ def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] 
 
 
 def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
-    """Parameters whose own and inherited conditions exclude each other."""
+    """Errors for parameters whose own conditions and those of their ancestors exclude each other."""
     axes = [each for each in parameters if not isinstance(each, Fixed)]
     for name, needs in needs_of(axes, conditions(whens)).items():
         for ancestor, values in needs.items():

@@ -1,4 +1,4 @@
-"""A space that was edited after points were stored: which of these belong to the current space."""
+"""A space that was edited after points were stored, and which of these points are in the current space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EditedSpace(Space):
     """A space with stored points of earlier versions."""
 
     defaults: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """Parameter -> value for points stored without it."""
+    """Parameter -> its value at points that were stored without it."""
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
         """As in ``Space``: fills in defaults, and returns None for a point outside this version."""
@@ -27,8 +27,8 @@ class EditedSpace(Space):
         return {each.name: values[each.name] for each in self.parameters if each.name in values}
 
     def completed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """A point with defaults for the active parameters that it lacks, ancestors first, since they decide whether
-        others are active."""
+        """A point, with defaults for the active parameters that it lacks. Ancestors are completed first, since they
+        decide whether others are active."""
         point = dict(parameters)
         while lacking := [name for name in self.defaults.keys() - point.keys() if self.is_active(name, point)]:
             point |= {name: self.defaults[name] for name in lacking}

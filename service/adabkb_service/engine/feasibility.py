@@ -18,15 +18,15 @@ from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
 
 CONFLICT_WORK = 200_000_000
-"""Limit of ``Feasible.work`` for finding a minimal set of conflicting constraints; beyond it, the set may not be
-minimal."""
+"""Limit on the total ``Feasible.work`` of the search for a minimal set of conflicting constraints. If it is reached,
+the set may not be minimal."""
 
 
 def problems(texts: Sequence[str], space: Space, unnamed: Collection[str] = ()) -> dict[int, str]:
     """The errors in constraints, by index; empty if a feasible point is found.
 
-    Errors in single constraints come first. Without any, if no feasible point is found, all constraints of a minimal
-    conflicting set are reported: without any one of them there are feasible points.
+    If single constraints are invalid, these are reported. Otherwise, if no feasible point is found, a minimal set of
+    conflicting constraints is reported: without any one of them, there are feasible points.
 
     Args:
         texts: the constraints.
@@ -53,8 +53,8 @@ def incompatible(
 
 
 def exclusions(space: Space) -> dict[int, str]:
-    """The errors in the constraints of a space together, by index; empty if a feasible point is found. May take some
-    seconds of processor time."""
+    """The errors in the constraints of a space taken together, by index; empty if a feasible point is found. This may
+    take some seconds of processor time."""
     whole = Slice(space, {}).feasible
     indices = None if whole is None else conflict(whole)
     if whole is None or indices is None:
@@ -64,8 +64,8 @@ def exclusions(space: Space) -> dict[int, str]:
 
 @lru_cache(32)
 def conflict(feasible: Feasible) -> tuple[int, ...] | None:
-    """Indices of conflicting constraints, for which no feasible point is found although there is one without any one of
-    them; None if a point satisfies all. Not minimal if the constraints are long."""
+    """Indices of conflicting constraints: no feasible point is found with all of them, but some are found without any
+    one of them. None if a point satisfies all constraints. The set may not be minimal if the constraints are long."""
     if len(feasible.anchors):
         return None
     needed, work = list(range(len(feasible.space.constraints))), 0
@@ -120,9 +120,9 @@ def _unknown(name: str, known: Iterable[str], swapped: str | None = None, *, is_
     """The message for an unknown name.
 
     Args:
-        name: of no parameter.
+        name: a name that no parameter has.
         known: names of all parameters.
-        swapped: a parameter in the place of a value.
+        swapped: the name of a parameter that is in the place of a value, if any.
         is_quoted: whether the name is in quotes, where only numbers are allowed.
     """
     names = sorted(known)

@@ -30,27 +30,28 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TRIED = 65_536
-"""The maximum number of points examined to find feasible ones, ..."""
+"""The maximum number of random points that are examined to find feasible ones."""
 AT_ONCE = 4096
-"""... and the number examined at a time."""
+"""The number of random points that are examined at a time."""
 ANCHORS = 256
-"""Number of feasible points kept."""
+"""The number of feasible points that are kept."""
 WALKS, SHRINKS = 3, 24
 """Steps of a hit-and-run walk, and attempts per step."""
 MIXING = 10
-"""Consecutive walks when few feasible points are known."""
+"""The number of consecutive walks if few feasible points are known."""
 LISTED = 2**17
-"""Size of a finite slice up to which all points are examined."""
+"""All points of a finite slice are examined if there are at most this many."""
 EXACTLY = 4096
-"""Number of points of a finite slice up to which they are checked exactly instead of up to rounding; ..."""
+"""The points of a finite slice are checked exactly, instead of up to rounding, if there are at most this many."""
 EXACT_WORK = 2_000_000
-"""... and limit on the number of exact checks, times the size of the constraints."""
+"""Limit on the number of exact checks, times the size of the constraints."""
 SALT = 1 << 60
-"""Separates the random numbers from those of the search, which has the same seeds and steps, ..."""
+"""Combined with the seed (XOR), since the search uses the same seeds and steps, and its random numbers must differ from
+these."""
 SALT_OF_MIXTURES = 1 << 61
-"""... and those of mixtures from both."""
+"""Combined with the seed (XOR) for the random numbers of mixtures."""
 SECTIONS = 16
-"""Sections of a segment to the boundary that are evaluated together."""
+"""The number of sections of a segment that are evaluated together, to find the boundary of the feasible set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ class Feasible:
     """(d,) positions of the fixed axes."""
 
     def admits(self, point: Array) -> bool:
-        """Whether a point (d,) satisfies the constraints exactly, that is, with the parameters issued for it."""
+        """Whether a point (d,) satisfies the constraints and mixtures exactly, that is, with the parameters that would
+        be issued."""
         parameters = {**self.space.decode(point), **self.fixed}
         return self.space.admits(parameters)
 
@@ -76,7 +78,8 @@ class Feasible:
         return tuple(simplex(self.space, each, self.fixed) for each in self.space.mixtures)
 
     def moved(self, positions: Array) -> Array:
-        """Positions (k, d) moved to values of the listed axes, into the slice and to the nearest mixtures."""
+        """Positions (k, d), moved into the slice, to the nearest mixtures and, on axes with a list of values, to the
+        nearest value."""
         found = self._at_values(positions)
         for mixture in self.mixtures:
             found = mixture.moved(found)
@@ -93,8 +96,8 @@ class Feasible:
         return found
 
     def slack(self, positions: Array) -> Array:
-        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative if violated, infinite if
-        choices decide."""
+        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative if it is violated, infinite
+        if it does not depend on numbers there."""
         columns, found = self._columns(positions), np.empty((len(positions), len(self._of_numbers)))
         for column, constraint in enumerate(self._of_numbers):
             found[:, column] = constraint.slack(columns)
@@ -111,7 +114,7 @@ class Feasible:
         return found
 
     def exact(self, position: Array) -> Array:
-        """The exact point (d,) that a position represents."""
+        """The point (d,) that is issued for a position (d,)."""
         found: Array = np.where(self.free, self.space.snap(position[None])[0], self.coordinates)
         for mixture in self.mixtures:
             shares = mixture.exact(mixture.projected(mixture.values(found[None]))[0])
@@ -136,7 +139,7 @@ class Feasible:
 
     @cached_property
     def scales(self) -> Array:
-        """(m,) typical magnitude of each slack, over its finite values."""
+        """(m,) largest finite size of each slack at the anchors, or 1 if that is 0."""
         found = np.abs(self.slack(self.anchors))
         largest = np.where(np.isfinite(found), found, 0.0).max(axis=0)
         return np.where(largest > 0.0, largest, 1.0)
@@ -158,7 +161,7 @@ class Feasible:
             else:
                 listed.append(np.array([coordinate]))
         points = product(listed)
-        if self.space.activity.conditional:  # many differ in inactive parameters only
+        if self.space.activity.conditional:  # many points differ only in inactive parameters
             points = distinct(self.space.with_inactive_at_rest(points))
         most = min(EXACTLY, self._most_exactly)
         if len(points) > most:
@@ -175,7 +178,7 @@ class Feasible:
 
     @cached_property
     def anchors(self) -> Array:
-        """(a, d) exactly feasible points, about ``ANCHORS`` of them; empty if none was found."""
+        """(a, d) exactly feasible points, ``ANCHORS`` if so many are found; empty if none is found."""
         if any(mixture.is_empty for mixture in self.mixtures):
             return np.zeros((0, self.space.dimension))
         if self.is_listed:
@@ -208,7 +211,7 @@ class Feasible:
 
     @property
     def _most_exactly(self) -> int:
-        """Most points that may be checked exactly."""
+        """The maximum number of points that may be checked exactly."""
         return EXACT_WORK // self.size
 
     def sample(self, draw: tuple[int, int], count: int) -> Array:
@@ -233,8 +236,8 @@ class Feasible:
         return next((point for point in found if self.admits(point)), self.anchors[0])
 
     def pulled(self, inside: Array, outside: Array, rounds: int) -> Array:
-        """The last feasible positions, (k, d), on the segments from feasible positions, (d,) or (k, d), to others, (k,
-        d), before these first leave the feasible set; accurate to ``SECTIONS ** -rounds`` of the segment."""
+        """Positions (k, d) on the segments from feasible positions, (d,) or (k, d), to others, (k, d): the last ones
+        before a segment first leaves the feasible set, accurate to ``SECTIONS ** -rounds`` of the segment."""
         inside, way = np.broadcast_to(inside, outside.shape), outside - inside
         low, width = np.zeros(len(way)), np.ones(len(way))
         for _ in range(rounds):
@@ -247,7 +250,7 @@ class Feasible:
         return self.moved(inside + low[:, None] * way)
 
     def _candidates(self, positions: Array) -> Array:
-        """Enough of the positions (k, d) that are feasible up to rounding."""
+        """The positions among (k, d) that are feasible up to rounding, at most 2 * ANCHORS."""
         return positions[self.mask(positions)][: 2 * ANCHORS]
 
     def _admitted(self, positions: Array) -> Array:
@@ -270,8 +273,8 @@ class Feasible:
         return self.space.with_inactive_at_rest(found)
 
     def _walked(self, positions: Array, draw: tuple[int, int]) -> Array:
-        """Hit-and-run walks from feasible positions (k, d): along a random line to a random position in the cube, or to
-        a nearer one if that is infeasible."""
+        """Hit-and-run walks from feasible positions (k, d). Each step draws a random line and a random position on it,
+        within the cube. While this is infeasible, a nearer one is drawn."""
         k, d = positions.shape
         draws = uniforms(draw[0] ^ SALT, draw[1], k * (1 + WALKS * (2 * d + SHRINKS)))[k:]
         for step in draws.reshape(WALKS, k, 2 * d + SHRINKS):
@@ -297,7 +300,7 @@ class Feasible:
         return positions
 
     def _at_values(self, positions: Array) -> Array:
-        """Positions (k, d) moved to values of the listed axes and into the slice."""
+        """Positions (k, d), moved into the slice and, on axes with a list of values, to the nearest value."""
         columns = [moved_to_values(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
         found: Array = np.where(self.free, np.column_stack(columns), self.coordinates)
         return found

@@ -13,8 +13,8 @@ Array = NDArray[np.float64]
 
 
 def along(axis: Axis, points: int) -> list[float]:
-    """Positions of values along an axis, ascending: all of them if there are at most ``points`` (>= 2), else that many,
-    evenly spaced in the unit interval including its ends. Fewer if some have the same value."""
+    """Positions of values along an axis, ascending: all values if there are at most ``points`` (>= 2), else ``points``
+    values, evenly spaced in the unit interval, including its ends. Equal values are listed once."""
     if axis.count is not None and axis.count <= points:
         return [axis.encode(axis.value(index)) for index in range(axis.count)]
     spread = np.linspace(0.0, 1.0, points).tolist()
@@ -22,8 +22,8 @@ def along(axis: Axis, points: int) -> list[float]:
 
 
 def grid(base: Array, axes: Sequence[int], positions: Sequence[Sequence[float]]) -> Array:
-    """All combinations of positions along some axes, (k, d); other coordinates are those of ``base``, (d,). The last
-    axis varies fastest."""
+    """All combinations of positions along some axes, (k, d). The other coordinates are those of ``base``, (d,). The
+    last axis varies fastest."""
     combined = np.stack(np.meshgrid(*positions, indexing="ij"), axis=-1).reshape(-1, len(axes))
     points = np.tile(base, (len(combined), 1))
     points[:, list(axes)] = combined

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 
 @cache
 def libraries() -> dict[str, str]:
-    """Name -> version of this process' numerical libraries; linear algebra with its processor architecture."""
+    """Name -> version of the numerical libraries of this process. For BLAS, also the processor architecture."""
     blas = {" ".join(map(str, _named(each))) for each in threadpool_info() if each["user_api"] == "blas"}
     return {"numpy": np.__version__, "scipy": scipy.__version__, "blas": ", ".join(sorted(blas))}
 

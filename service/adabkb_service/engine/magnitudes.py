@@ -1,7 +1,6 @@
 """Positions on an axis as numbers in the user's units, vectorised.
 
-They equal the results of ``decode`` up to its rounding: exactly for the values of a listed axis, others within 1e-12 of
-the range.
+They equal the results of ``decode``: exactly on an axis with a list of values, else within 1e-12 of the range.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Ints = NDArray[np.int64]
 
 QUARTER = 0.25
 LISTED = 4096
-"""Number of values of a discrete axis up to which they are listed."""
+"""The values of a discrete axis are listed in an array if there are at most this many."""
 
 
 def is_numeric(parameter: Axis | Fixed) -> bool:
@@ -59,7 +58,8 @@ def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
 
 
 def moved_to_values(axis: Axis, positions: Array) -> Array:
-    """Positions (k,), moved to the positions of their values if the axis is listed."""
+    """Positions (k,), moved to the positions of the values whose bins contain them, if the axis has a list of
+    values."""
     if isinstance(axis, FloatAxis) or axis.count > LISTED:
         return positions
     found: Array = _positions(axis)[bins(axis, positions)]
@@ -72,9 +72,9 @@ def bins(axis: DiscreteAxis, positions: Array) -> Ints:
 
 
 def bins_between(axis: DiscreteAxis, lows: Array, highs: Array) -> tuple[Ints, Ints]:
-    """(k,) each: the first and the last bin whose values may lie in intervals of positions, (k,) and (k,). Values lie
-    in the middle of their bins, so an interval that covers less than a ``QUARTER`` of a bin does not reach its value;
-    an interval has at least one bin."""
+    """(k,) each: the first and the last bin whose values may lie in intervals between positions (k,) and (k,). Values
+    lie in the middle of their bins, so an interval that covers less than a ``QUARTER`` of a bin does not contain its
+    value. For each interval, there is at least one bin."""
     first = _clipped(axis, np.floor(_widths(axis, lows) + QUARTER))
     return first, np.maximum(first, _clipped(axis, np.ceil(_widths(axis, highs) - QUARTER) - 1.0))
 

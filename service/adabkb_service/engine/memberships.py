@@ -1,4 +1,5 @@
-"""Messages for comparisons of a parameter with values: it lacks such a value, or cannot be compared with values.
+"""Messages for constraints that compare a parameter with values, if it does not have such a value, or cannot be
+compared with values.
 
 Names and values in the messages are as written in the constraint.
 """
@@ -20,7 +21,7 @@ def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_
 
     Args:
         parameter: the parameter of the membership.
-        membership: the values it is compared with.
+        membership: the comparison.
         has_all_values: whether the parameter must have all of the values.
     """
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter

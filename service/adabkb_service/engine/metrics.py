@@ -21,7 +21,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric, with bounds in its units; without bounds, it is only recorded and predicted."""
+    """A metric, with bounds in its units. A metric without bounds is only recorded and predicted."""
 
     name: str
     lower: float = -math.inf
@@ -40,7 +40,8 @@ class Metric:
 
     @property
     def sign(self) -> float:
-        """Factor that makes larger values better: -1 if there is only an upper bound."""
+        """The factor by which values are multiplied so that larger ones are better: -1 for an objective to minimise,
+        and if there is only an upper bound."""
         if self.goal:
             return self.goal
         return -1.0 if math.isfinite(self.upper) and not math.isfinite(self.lower) else 1.0
@@ -51,11 +52,11 @@ class Metric:
         return (self.lower, self.upper) if self.sign > 0.0 else (-self.upper, -self.lower)
 
     def violation(self, value: float) -> float:
-        """Distance of a value beyond a bound; 0 within both."""
+        """How far a value is beyond a bound; 0 within both bounds."""
         return max(self.lower - value, value - self.upper, 0.0)
 
     def relative_violation(self, value: float) -> float:
-        """The violation as a share of the bound, so that violations of several metrics can be added; for a bound of 0,
-        the violation itself."""
+        """The violation divided by the size of the bound, so that violations of several metrics can be added. If the
+        bound is 0, the violation itself."""
         bound = self.lower if value < self.lower else self.upper
         return self.violation(value) / (abs(bound) or 1.0) if math.isfinite(bound) else 0.0

@@ -14,8 +14,8 @@ from typing import Any
 from adabkb_service.engine.wording import brief, listed
 
 TOLERANCE = 1e-6
-"""As a share of the total: allowed deviation of a sum, allowed shortfall of a share, and largest share that counts as
-0."""
+"""Tolerance, as a share of the total: by how much the sum may deviate, by how much a share may be too small, and up to
+which a share counts as 0."""
 
 
 @dataclass(frozen=True)

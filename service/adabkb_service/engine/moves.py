@@ -1,4 +1,4 @@
-"""Results of a policy's methods: a point to evaluate, or the state after a result, with the changed cells."""
+"""What a policy's methods return: a point to evaluate, or the state after a result, each with the changed cells."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ S = TypeVar("S")
 
 
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
-"""Purpose of a suggestion: ``start``, too little is known to learn from; ``search``, a better point; ``polish``, to
-improve the best point locally, by the search or by a local model; ``explore``, where the model knows little;
-``restart``, elsewhere because the search has stalled; ``repeat``, a point whose result is doubted; ``sample``,
-a random or quasi-random point, chosen without a model."""
+"""Purpose of a suggestion. ``start``: cover the space, since there are too few results to learn from; ``search``: find
+a better point; ``polish``: improve the best point locally, by the search or by a local model; ``explore``: evaluate
+where the model is uncertain; ``restart``: search elsewhere, because the search brings no improvement; ``repeat``:
+repeat a measurement whose result is doubted; ``sample``: a random or quasi-random point, chosen without a model."""
 Cells = dict[str, str]
 """Cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 
@@ -30,15 +30,16 @@ class Suggestion(Generic[S]):
     point: Array
     """(d,) position in the unit cube."""
     cell: str | None
-    """Key of the cell with this centroid; None without a tree, or if no leaf is left and the incumbent is repeated."""
+    """Key of the cell whose centroid is the point. None without a tree, or if no leaf is left and the incumbent is
+    repeated."""
     depth: int
-    """Depth of that cell; 0 without one."""
+    """Depth of this cell; 0 without a cell."""
     cells: Cells
     capped: bool
     """Whether the refinement reached a limit on its steps."""
     phase: Phase = "search"
     trust: tuple[float, ...] = ()
-    """Weight of each older study that the search begins from; empty if none counts."""
+    """Weight of each older study in the model; empty if none is used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ class Older:
     study: str
     """Id of the older study."""
     axes: tuple[int, ...]
-    """(s,) shared axes, as indices in the new study."""
+    """(s,) shared axes, as indices of the new study's axes."""
     positions: tuple[tuple[float, ...], ...]
     """(n, s) in the unit cube of the new space."""
     outputs: tuple[float, ...]

@@ -43,7 +43,8 @@ class Policy(ABC, Generic[C, S]):
         dictionary: Sequence[int],
         learned: Mapping[str, object] | None = None,
     ) -> S:
-        """The state of a study, restored from stored data. It decides exactly as the stored state would.
+        """The state of a study, restored from stored data. It leads to exactly the same decisions as the state that was
+        stored.
 
         Args:
             space, config, seed: those of the study.
@@ -62,9 +63,9 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: the state of the study.
-            pending: (k, d) cube positions of points issued without a result yet.
+            pending: (k, d) cube positions of issued points that have no result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
-            replaced: (m, d) cube positions of points issued, for which a worker evaluated another point. A system
+            replaced: (m, d) cube positions of issued points instead of which a worker evaluated another point. A system
                 that repeats points may suggest them again.
 
         Returns:
@@ -105,24 +106,26 @@ class Policy(ABC, Generic[C, S]):
             state: the state of the study.
             point: (d,) cube position of the evaluated point, which need not have been suggested.
             value: the result; larger is better.
-            error: its standard error in the user's units; 0 if unknown.
+            error: the standard error of the result, in the user's units; 0 if unknown.
             metrics: the value of each metric of the study.
-            plate: the number of its plate, in a study with plates; None if it has none.
+            plate: the number of the result's plate; None without a plate.
 
         Raises:
-            FloatingPointError: the model would exceed floating point with this result, which is stored already.
+            FloatingPointError: with this result (which is already stored), the model's numbers would overflow.
         """
 
     def prepare(self, state: S) -> S:
-        """The same state with work done in advance for the next ``observe``. This changes no answer."""
+        """The same state, with work done in advance for the next ``observe``. This changes no later answer."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002
-        """Whether ``prepare``, or else the next ``observe``, learns hyperparameters. False by default."""
+        """Whether the next ``prepare`` (or ``observe``, if that comes first) learns hyperparameters. False by
+        default."""
         return False
 
     def with_prepared_of(self, state: S, prepared: S) -> S:  # noqa: ARG002
-        """The same state, with the work done in ``prepared``, another state with the same results."""
+        """The same state, with the work that was done in advance in ``prepared``, another state with the same
+        results."""
         return state
 
     @abstractmethod
@@ -130,17 +133,17 @@ class Policy(ABC, Generic[C, S]):
         """The state after a correction, with another record of results.
 
         Args:
-            state: before the correction.
+            state: the state before the correction.
             record: the results that count now, in log order.
-            cells: as for ``restore``. Expanded cells stay expanded, since their children's points were issued.
+            cells: as for ``restore``. Expanded cells stay expanded, since the points of their children were issued.
         """
 
     def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
         """The state after an edit of the space, which changes the positions of all results: the tree is rebuilt.
 
         Args:
-            state: before the edit.
-            space, config: after the edit.
+            state: the state before the edit.
+            space, config: those after the edit.
             record: the results that count in the new space, in log order.
 
         Raises:
@@ -150,7 +153,7 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def dictionary(self, state: S) -> tuple[int, ...]:
-        """The inducing points as ordinals of distinct evaluated points, ascending."""
+        """The dictionary (inducing points), as ordinals of distinct evaluated points, ascending."""
 
     def learned(self, state: S) -> Mapping[str, object] | None:  # noqa: ARG002
         """Data that ``restore`` needs beyond the record, the tree and the dictionary, as JSON. None by default."""
@@ -172,9 +175,9 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: the state of the study.
-            handed_out: (k, d) cube positions of points issued without a result.
-            within: the slice.
-            failed: (f, d) those of them that could not be evaluated.
+            handed_out: (k, d) cube positions of issued points without a result.
+            within: the slice; None for the whole space.
+            failed: (f, d) positions of those that could not be evaluated.
         """
         return False
 
@@ -202,8 +205,9 @@ class Policy(ABC, Generic[C, S]):
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
         """The evaluated point with the best posterior mean; None before the first result. If metrics have bounds, only
-        points that satisfy them with the probability ``feasible`` are candidates, or else the most likely one. With
-        several objectives, the result on the front that is farthest from the worst value in each of them."""
+        points that satisfy them with at least the probability ``feasible`` are candidates or, if there are none, the
+        point with the largest probability. With several objectives, the result on the front that is farthest from the
+        worst values of the objectives."""
 
     def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
         """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
@@ -223,8 +227,8 @@ class Policy(ABC, Generic[C, S]):
         tolerance: float = 0.0,
         feasible: float = FEASIBLE,
     ) -> Recommendation:
-        """Of the points of a slice that are as good as a recommended one, one with fewer changes from a baseline, given
-        as positions by axis. Differences up to ``tolerance``, in the user's units, are ignored.
+        """A point of a slice that is as good as a recommended point, but has fewer changes from a baseline (axis ->
+        position). Differences in the mean of up to ``tolerance``, in the user's units, are ignored.
 
         Raises:
             NotImplementedError: by default.
@@ -240,7 +244,7 @@ class Policy(ABC, Generic[C, S]):
         raise NotImplementedError(f"{type(self).__name__} has one objective")
 
     def of_metric(self, state: S, index: int) -> S:
-        """The state of a metric's model, by index in the configuration.
+        """The state of a metric's model. ``index`` is that of the metric in the configuration.
 
         Raises:
             NotImplementedError: by default.

@@ -5,9 +5,9 @@ maximum, has Cauchy's form, which falls so slowly that results outweigh it,
 
     log pi(u) = -log(1 + sum over numbers of ((u - c) / w)^2 + sum over choices of (largest v / v - 1)).
 
-So a number at distance w from its c, with all others at theirs, has half the density. The parameters share one sum
-instead of a product: in many dimensions a product would vanish at the opposite corner, and a wrong prior would cost
-much more. Inactive parameters do not contribute.
+So if one number is at distance w from its c, and all others are at theirs, the density is half of its maximum. The
+density is not a product over the parameters: in many dimensions, a product would almost vanish far from the mode, and a
+wrong prior would cost much more. Inactive parameters do not contribute.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 NARROWEST = 1e-3
-"""Smallest width, as a share of the parameter's range."""
+"""The smallest width, as a share of the parameter's range."""
 AT_ONCE = 1000
-"""Positions per evaluation of the density, so that they stay in the processor's cache."""
+"""The number of positions at which the density is evaluated at a time, so that the arrays fit into the processor's
+cache."""
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 
 
@@ -48,7 +49,7 @@ class Around:
     width: float
     """w, in the unit cube."""
     is_periodic: bool = False
-    """Whether u - c is the shorter way around the period."""
+    """Whether the axis is periodic; u - c is then the difference along the shorter way."""
 
     def deviations(self, u: Array) -> Array:
         """(u - c) / w, (k,)."""
@@ -57,7 +58,7 @@ class Around:
         return found
 
     def drawn(self, deviations: Array) -> Array:
-        """The positions, (k,), in the unit cube at these deviations, in units of w."""
+        """The positions, (k,), on the axis at these deviations, (k,), in units of w."""
         moved = self.middle + self.width * deviations
         found: Array = moved % 1.0 if self.is_periodic else np.clip(moved, 0.0, 1.0)
         return found

@@ -1,4 +1,4 @@
-"""Counter-based random numbers: a draw is a function of (seed, step), so a replay draws the same numbers."""
+"""Counter-based random numbers: the numbers are a function of (seed, step), so a replay draws the same ones."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 NO_PLATE = -1
-"""Plate of a result that is alone on its plate, as far as known."""
+"""Plate number of a result without a plate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,16 @@ class Record:
     positions: Array
     """(T, d) positions in the unit cube."""
     values: Array
-    """(T,) results, with the engine's sign: larger is better. NaN for one that is not known yet."""
+    """(T,) results, multiplied by the engine's sign, so that larger is better. NaN for a value that is not known
+    yet."""
     errors: Array
     """(T,) standard errors of the results, in the user's units; 0 if unknown."""
     ordinals: Ints
     """(T,) ordinal of each result's point; distinct points are numbered 0, 1, ... in order of first observation."""
     plates: Ints | None = None
-    """(T,) plate of each result, -1 for one without; None in a study without plates."""
+    """(T,) plate number of each result, -1 for a result without a plate; None in a study without plates."""
     metrics: tuple[Record, ...] = ()
-    """For each metric of the study, the record of its values in the same results."""
+    """For each metric of the study, a record with its values in the same results."""
 
     @property
     def size(self) -> int:
@@ -85,7 +86,7 @@ class Record:
         return replace(self, metrics=metrics) if metrics else self
 
     def known(self) -> Record:
-        """The results that have a value; of metrics they may lack some."""
+        """The record of the results that have a value. Some of their metrics may not be known."""
         has = ~np.isnan(self.values)
         if has.all():
             return self
@@ -100,8 +101,8 @@ class Record:
 def of(
     positions: Array, values: Array, errors: Array, metrics: Array | None = None, plates: Ints | None = None
 ) -> Record:
-    """The record of results in log order: positions (T, d), values (T,), standard errors (T,), both of the metrics,
-    (T, metrics, 2), and plates, (T,), in a study with plates."""
+    """The record of results in log order: positions (T, d), values (T,), standard errors (T,), values and standard
+    errors of metrics (T, metrics, 2), and, in a study with plates, plates (T,)."""
     columns = () if metrics is None else [(column[:, 0], column[:, 1]) for column in metrics.transpose(1, 0, 2)]
     if not len(values):
         return empty(positions.shape[-1], has_plates=plates is not None).with_metrics(columns)
@@ -123,8 +124,8 @@ def holds(positions: Array, position: Array) -> bool:
 
 
 def same(positions: Array, position: Array) -> Ints:
-    """The rows of positions (k, d) that equal a position (d,) bit for bit: a position is a function of the
-    parameters."""
+    """The rows of positions (k, d) that equal a position (d,). They are compared bit for bit, since equal parameters
+    have equal positions."""
     candidates: Ints = (positions[:, 0] == position[0]).nonzero()[0]
     if not len(candidates):
         return candidates

@@ -6,12 +6,12 @@ With coordinates independent and uniform in the unit cube, and all variances ove
     total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by it together with all others
 
 The weight of an integer or a choice is the width of its bin, and log scales are uniform in the logarithm. Where a
-parameter is inactive, m does not vary with it, so a parameter that is rarely active explains little. Where shares of a
-mixture vary, m is evaluated at the nearest mixture, since other shares must adapt.
+parameter is inactive, m does not vary with it, so a parameter that is rarely active has small indices. If shares of a
+mixture vary, m is evaluated at the nearest mixture.
 
-There is no closed form: the kernel of ``auto`` is not a product over the axes, and its outputs are warped. So both
-indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. The spread
-over the shifts gives the standard error.
+There is no closed form, because the kernel of ``auto`` is not a product over the axes, and its outputs are warped. So
+both indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. The
+spread over the shifts gives the standard error.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 
 FEWEST_RESULTS = 4
-"""Results needed for the indices to reflect the objective rather than the prior."""
+"""The minimum number of results; with fewer, the indices reflect the prior of the model rather than the objective."""
 SHIFTS = 8
 MOST_PREDICTIONS = 1 << 15
 FEWEST_POINTS, MOST_POINTS = 16, 512
-"""Points per shift: powers of two, for a balanced Sobol' sequence."""
+"""The minimum and maximum number of points per shift. They are powers of two, for a balanced Sobol' sequence."""
 CONSTANT = 1e-9
-"""Relative variation below which a mean counts as constant."""
+"""A mean counts as constant if its standard deviation, divided by its largest size, is at most this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     """The indices of a function on the space; None if it is constant. Deterministic.
 
     Args:
-        mean: takes cube positions (k, d) of points of the space, and returns k finite values.
-        space: domain of the function.
+        mean: the function. It gets cube positions (k, d) of points of the space, and returns k finite values.
+        space: the domain of the function.
     """
     from scipy.stats import sobol_indices  # noqa: PLC0415 (half a second and 30 MB, which nothing else needs)
 
@@ -73,7 +73,7 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     if std <= CONSTANT:
         return None
     found = sobol_indices(func={"f_A": values[0], "f_B": values[1], "f_AB": values[2:]}, n=points)
-    # For a space with one axis, their shape is (shifts,).
+    # With one axis, the shape of both indices is (shifts,).
     first, total = (order.reshape(shifts, axes) for order in (found.first_order, found.total_order))
     return Sensitivity(std * size, *_averaged(first), *_averaged(total))
 
@@ -85,7 +85,7 @@ def _averaged(estimates: Array) -> tuple[Array, Array]:
 
 
 def _samples(space: Space) -> tuple[Array, Array]:
-    """Two independent samples of points of the space, (shifts, points, d) each."""
+    """Two independent samples of points of the space, A and B of the pick-freeze method, (shifts, points, d) each."""
     from scipy.stats.qmc import Sobol  # noqa: PLC0415 (as above)
 
     axes = space.dimension

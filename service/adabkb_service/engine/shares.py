@@ -20,7 +20,7 @@ CONTEXT = "is a context parameter, which the server does not choose; leave it ou
 CONDITIONAL = "has a condition (when); leave the condition out: an absent component has the share 0"
 
 MixtureProblem = tuple[tuple[str | int, ...], str]
-"""The place in the list of mixtures, and the message."""
+"""The place of the error in the list of mixtures, and the message."""
 
 
 def problems(
@@ -84,7 +84,7 @@ def _of_share(
 
 
 def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterator[MixtureProblem]:
-    """The errors that leave a mixture of valid shares without points."""
+    """The error of a mixture of valid shares that has no points."""
     shares = [each for name in mixture.names if isinstance(each := parameters[name], FloatAxis)]
     lowest, highest = sum(each.low for each in shares), sum(each.high for each in shares)
     always = [each.name for each in shares if each.low > 0.0]

@@ -1,9 +1,9 @@
 """The points of a mixture: a polytope or, if components may be absent, one polytope per set of components.
 
-Shares are in the user's units. Projection is Euclidean: all shares of a set move by the same amount, up to their bounds
-(Held, Wolfe and Crowder 1974). Random points are uniform in the polytope of a set of components, and all sets are
-equally likely. They are drawn by exponential spacings. If bounds cut the simplex off, moves of two shares at a time
-follow, which preserve the uniform distribution.
+Shares are in the user's units. Projection is Euclidean: all present shares move by the same amount, up to their bounds
+(Held, Wolfe and Crowder 1974). For random points, all sets of components are equally likely, and points are uniform in
+the polytope of a set. They are drawn by exponential spacings. If upper bounds exclude some of these, two shares at a
+time are moved, which preserves the uniform distribution.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MOVES = 4
-"""Moves of two shares per component, if bounds cut the simplex off."""
+"""The number of moves of two shares, per component, if upper bounds exclude a part of the simplex."""
 AT_ONCE = 512
-"""Points projected together."""
+"""The number of points that are projected at a time."""
 SPREAD = 1024
-"""Random points used to estimate the variation of shares."""
+"""The number of random points from which the variation of shares is estimated."""
 ROUNDING = 1e-9
-"""As a share of the total: differences up to this count as rounding."""
+"""Differences up to this share of the total count as rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Simplex:
     axes: tuple[int, ...]
     """Indices of the shares' axes in the space."""
     shares: tuple[FloatAxis, ...]
-    """The axes themselves."""
+    """The axes of the shares."""
     fixed: tuple[float | None, ...]
     """Values of the fixed shares; None for free ones."""
 
@@ -71,7 +71,7 @@ class Simplex:
 
     @cached_property
     def required(self) -> Bools:
-        """(n,) which shares are always present, or fixed at 0."""
+        """(n,) which shares are always present, or fixed (even at 0)."""
         free = np.array([at is None for at in self.fixed])
         if self.mixture.is_convex:
             return np.ones(len(self.axes), dtype=np.bool_)
@@ -81,7 +81,7 @@ class Simplex:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """Possible numbers of present optional shares, ascending; empty if there is no mixture."""
+        """The possible numbers of optional shares that are present, ascending; empty if no mixture exists."""
         total, rounding = self.mixture.total, ROUNDING * self.mixture.total
         slack, least = self.mixture.slack, self.mixture.least
         too_small = any(at is not None and slack < at < least - slack for at in self.fixed)
@@ -99,7 +99,7 @@ class Simplex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no mixture."""
+        """Whether no mixture exists."""
         return not self.counts
 
     @cached_property
@@ -115,7 +115,7 @@ class Simplex:
         return found
 
     def of(self, values: Array) -> Array:
-        """(k, n) coordinates of shares (k, n)."""
+        """(k, n) coordinates in the unit cube of shares (k, n)."""
         found: Array = np.clip((values - self._base) / self._span, 0.0, 1.0)
         return found
 
@@ -155,8 +155,9 @@ class Simplex:
         return np.where(present, self.low, 0.0), np.where(present, self.high, 0.0)
 
     def around(self, position: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Bounds, (d,) and (d,), within which the components of a mixture may move, given a position (d,) and bounds
-        (d,) and (d,) of all axes; and the contribution to the sum of a step along each axis, (d,)."""
+        """For a position (d,) and bounds (d,) and (d,) of all axes: the bounds, in which those of the shares are the
+        bounds of the components that are present; and how much a step along each axis changes the sum, as a share of
+        the total, (d,)."""
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))
         low, high, spans = low.copy(), high.copy(), np.zeros(len(position))
@@ -173,15 +174,15 @@ class Simplex:
         return found
 
     def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
-        """Positions (k, d) in which the shares along some axes stay, and the other components move so that the sum is
-        the total, as far as possible."""
+        """Positions (k, d) in which the shares along the axes ``chosen`` stay, and the other present shares change so
+        that the sum is the total, as far as their bounds allow."""
         values = self.values(positions)
         kept = np.isin(self.axes, chosen)
         low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
         return self.put(positions, shifted(values, low, high, self.mixture.total))
 
     def projected(self, values: Array) -> Array:
-        """The mixtures, (k, n), nearest to shares (k, n); at least one mixture must exist."""
+        """The mixtures, (k, n), that are nearest to shares (k, n). At least one mixture must exist."""
         parts = [self._projected(values[first : first + AT_ONCE]) for first in range(0, len(values), AT_ONCE)]
         return np.concatenate([*parts, np.zeros((0, len(self.axes)))])
 
@@ -196,8 +197,8 @@ class Simplex:
         return found
 
     def _chosen(self, preferred: Array, count: int | NDArray[np.int64]) -> Bools:
-        """(k, n) sets of ``count`` present optional components: those with the largest numbers in ``preferred``, (k,
-        n), or with the largest bounds if the others cannot reach the total."""
+        """(k, n) which components are present, ``count`` of them optional: those with the largest numbers in
+        ``preferred``, (k, n) or, if these cannot reach the total, those with the largest upper bounds."""
         ranks = np.argsort(np.argsort(np.where(self.optional, -preferred, np.inf), axis=1, kind="stable"), axis=1)
         present = self.required | (self.optional & (ranks < np.reshape(count, (-1, 1))))
         reach = np.where(present, self.high, 0.0).sum(axis=1)
@@ -240,7 +241,8 @@ class Simplex:
         return values
 
     def exact(self, values: Array) -> dict[str, float]:
-        """The shares of a mixture, (n,), as issued: decimals on a grid that sum to the total."""
+        """The shares of a mixture, (n,), as they are issued: decimal numbers on a grid, with exactly the total as their
+        sum."""
         low, high = (ends[0] for ends in self.ends(self.present(values[None])))
         step = Decimal(1).scaleb(-self._decimals)
         is_fixed = [at is not None for at in self.fixed]
@@ -265,7 +267,7 @@ class Simplex:
 
     @cached_property
     def _decimals(self) -> int:
-        """Decimals of the grid: a value with that many is a value of each axis."""
+        """Decimals of the grid. A value with so many decimals is a value of each axis."""
         return min(axis.decimals for axis in self.shares)
 
     @cached_property
@@ -288,7 +290,8 @@ def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simpl
 
 
 def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
-    """Return positions (k, d) in which some coordinates stay, and the other shares of their mixtures adapt."""
+    """Return positions (k, d) in which the coordinates along the axes ``chosen`` stay, and the other shares of their
+    mixtures adapt."""
     for mixture in space.mixtures:
         one = simplex(space, mixture, {})
         if not set(chosen).isdisjoint(one.axes):
@@ -299,7 +302,7 @@ def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
 def with_shares_given_way(
     space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return points in which some parameters stay, and the other shares of their mixtures adapt."""
+    """Return points in which the parameters ``chosen`` stay, and the other shares of their mixtures adapt."""
     shares = {name for mixture in space.mixtures for name in mixture.names}
     axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
     positions = np.zeros((len(points), space.dimension))
@@ -313,8 +316,8 @@ def with_shares_given_way(
 
 
 def shifted(values: Array, low: Array, high: Array, total: float) -> Array:
-    """The numbers (k, n) within bounds, (k, n) each, and with a given total in each row, that are nearest to ``values``
-    (k, n)."""
+    """The numbers (k, n) nearest to ``values`` (k, n) that are within bounds, (k, n) each, and whose sum in each row is
+    ``total``."""
     shifts = np.sort(np.concatenate([low - values, high - values], axis=1), axis=1)
     sums = np.clip(values[:, None, :] + shifts[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
     before = np.clip((sums <= total).sum(axis=1) - 1, 0, shifts.shape[1] - 2)

@@ -24,11 +24,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Slice:
-    """The points of a space with some parameters fixed; without any, the whole space."""
+    """The points of a space with some parameters fixed. If none is fixed, the whole space."""
 
     space: Space
     fixed: Mapping[str, Value]
-    """Valid values by axis name; these values make the axes active."""
+    """Axis name -> valid value. With these values, all of the axes are active."""
 
     @cached_property
     def free(self) -> Bools:
@@ -37,11 +37,11 @@ class Slice:
 
     @cached_property
     def size(self) -> float:
-        """Number of feasible points; infinite if a free axis is real, or if conditions make counting too expensive; an
+        """Number of feasible points. Infinite if a free axis is real, or if conditions make counting too expensive. An
         upper bound if there are too many points to examine."""
         if self.feasible is not None and self.feasible.is_listed:
             return len(self.feasible.points)
-        if self.catalogues:  # which exclude conditions
+        if self.catalogues:  # a space with catalogues has no conditions
             return math.prod(self._values_of(k) for k in np.flatnonzero(self.free).tolist())
         axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
         fixed = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
@@ -71,7 +71,7 @@ class Slice:
 
     @cached_property
     def feasible(self) -> Feasible | None:
-        """The feasible points with regard to constraints and mixtures; None without either."""
+        """The points that satisfy the constraints and mixtures; None if there are neither."""
         return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.is_restricted else None
 
     def drawn(self, seed: int, step: int) -> Array:
@@ -86,7 +86,7 @@ class Slice:
 
     @cached_property
     def catalogues(self) -> dict[int, CatalogueAxis]:
-        """Axis index -> catalogue, for the catalogues without a fixed row."""
+        """Axis index -> catalogue, for the catalogues whose row is not fixed."""
         axes = enumerate(self.space.axes)
         return {k: axis for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]}
 
@@ -113,8 +113,8 @@ class Slice:
         return found
 
     def exact(self, position: Array) -> Array:
-        """The exact point (d,) that a position represents. Its fixed coordinates are those of the given values, which
-        may be more precise than decoded ones."""
+        """The point (d,) that is issued for a position (d,). Its fixed coordinates are those of the given values, which
+        may be more precise than decoded values."""
         if self.space.mixtures and self.feasible is not None:
             return self.feasible.exact(position)
         found: Array = self.put(self.space.rounded(position[None]))[0]
@@ -140,11 +140,12 @@ class Slice:
 
 @lru_cache(32)
 def _feasible(space: Space, fixed: str) -> Feasible:
-    """Cached, since each request creates its slice again."""
+    """The feasible points of a slice. They are cached, since each request creates its slice again."""
     within = Slice(space, json.loads(fixed))
     return Feasible(space, within.fixed, within.free, within._coordinates)
 
 
 def are_alike(one: Mapping[str, Value] | None, other: Mapping[str, Value] | None) -> bool:
-    """Whether the same parameters are fixed at the same JSON values: True == 1 in Python, but not in JSON."""
+    """Whether the same parameters are fixed at the same values. Values are compared as JSON, since True == 1 in
+    Python."""
     return one is other or json.dumps(one) == json.dumps(other)

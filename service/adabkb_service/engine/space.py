@@ -1,7 +1,8 @@
-"""The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point.
+"""The search space, which maps named parameters to positions in the unit cube and back. The parameters identify a
+point.
 
-A point has only its active parameters; along the other axes its position is at rest (``conditions``). Positions cover
-the full product of the axes; ``feasible`` decides which of them satisfy the constraints.
+A point has only active parameters. Along the other axes, its position is at rest (see ``conditions``). Positions cover
+the whole product of the axes; ``feasible`` determines which of them satisfy the constraints.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ MOST_SUGGESTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A constant parameter: part of every point, but not an axis."""
+    """A constant parameter. It is part of every point, but is no axis."""
 
     name: str
     value: Value = field(hash=False)
 
     def problem(self, value: object) -> str | None:
-        """The error message, unless it is the constant."""
+        """The error message for a value; None if it is the constant."""
         return None if identity(value) == identity(self.value) else f"is fixed at {reprlib.repr(self.value)}"
 
 
 @dataclass(frozen=True)
 class Space:
-    """The product of the axes, in the order of the study's parameters, with constraints, mixtures and conditions, which
-    make some parameters inactive at some points."""
+    """The product of the axes, in the order of the study's parameters, with constraints, mixtures and conditions.
+    Conditions make parameters inactive at some points."""
 
     parameters: tuple[Axis | Fixed, ...]
     constraints: tuple[Constraint, ...] = ()
@@ -66,7 +67,7 @@ class Space:
 
     @cached_property
     def conditional_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints, each with where it applies: where all parameters that it names are active."""
+        """The constraints, each with the conditions under which it applies: all parameters that it names are active."""
         if not self.activity.needs:
             return self.constraints
         return tuple(replace(each, where=self.activity.values_for(each.names)) for each in self.constraints)
@@ -83,7 +84,7 @@ class Space:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether anything besides conditions excludes points of the product of the axes."""
+        """Whether there are constraints or mixtures."""
         return bool(self.constraints or self.mixtures)
 
     @property
@@ -100,7 +101,8 @@ class Space:
         return self._named(u, {name for name in self.names if activity.is_active(name, indices)})
 
     def corners(self, low: Array, high: Array) -> tuple[dict[str, Value], dict[str, Value]]:
-        """The parameters at two corners, (d,) each, of a box: those that are active anywhere in it."""
+        """The parameters at two opposite corners, (d,) each, of a box. Parameters that are active nowhere in the box
+        are left out."""
         ends = self.activity.indices(low), self.activity.indices(high)
         names = {name for name in self.names if self.activity.may_be_active(name, *ends)}
         return self._named(low, names), self._named(high, names)
@@ -120,8 +122,8 @@ class Space:
         return parameters
 
     def filled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """A point in place of valid parameters of which some may be missing: these are in the middle of their ranges,
-        and inactive ones are left out."""
+        """A complete point from valid parameters. Missing parameters get the middle of their ranges, and inactive ones
+        are left out."""
         whole = {**self._named(self.activity.rest, self.names), **parameters}
         return {name: value for name, value in whole.items() if self.is_active(name, whole)}
 
@@ -149,7 +151,7 @@ class Space:
         return self.activity.with_inactive_at_rest(positions)
 
     def unmixed(self, parameters: Mapping[str, Any]) -> dict[int, str]:
-        """Index of each mixture that a valid, complete point violates -> the message."""
+        """Index of a mixture that a valid, complete point violates -> error message."""
         problems = ((index, each.problem(parameters)) for index, each in enumerate(self.mixtures))
         return {index: problem for index, problem in problems if problem is not None}
 
@@ -171,8 +173,8 @@ class Space:
         return self._obstacle(name, parameters) is None
 
     def made_active(self, position: Array, names: Sequence[str]) -> Array:
-        """A position (d,) moved along the ancestors of some parameters to the first values that make these active;
-        there must be such values."""
+        """A position (d,) at which some parameters are active: where an ancestor has a value that makes one inactive,
+        it gets its first value that does not. There must be such values."""
         moved, indices = position.copy(), self.activity.indices(position)
         order = [axis.name for axis in self.axes]
         for ancestor, allowed in self.activity.needed(names).items():
@@ -183,8 +185,8 @@ class Space:
         return found
 
     def problems(self, parameters: Mapping[str, Any], *, partial: bool = False) -> dict[str, str]:
-        """The errors in a point: parameter name -> message; empty for a valid point. A fixed parameter may be omitted;
-        in a partial point, any parameter may be."""
+        """The errors in a point: parameter name -> message; empty for a valid point. A fixed parameter may be missing,
+        and in a partial point, any parameter."""
         found: dict[str, str] = {}
         for each in self.parameters:
             obstacle = self._obstacle(each.name, parameters)
@@ -213,7 +215,7 @@ class Space:
         return not self.activity.needs or all(self.is_active(name, parameters) for name in constraint.names)
 
     def _named(self, u: Sequence[float] | Array, names: Collection[str]) -> dict[str, Value]:
-        """The values of these parameters; for axes, those at position ``u`` of shape (d,)."""
+        """Name -> value of these parameters. The values of axes are those at position ``u``, (d,)."""
         positions = {axis.name: (axis, float(x)) for axis, x in zip(self.axes, u, strict=True) if axis.name in names}
         if len(positions) == len(self.parameters):
             return {name: axis.decode(x) for name, (axis, x) in positions.items()}
@@ -224,8 +226,8 @@ class Space:
         return found
 
     def _obstacle(self, name: str, parameters: Mapping[str, Any]) -> str | None:
-        """The first ancestor that makes a parameter inactive, because its value is invalid or not among the required
-        ones."""
+        """The first ancestor that makes a parameter inactive: its value is missing, invalid or not one of the required
+        values. None if the parameter is active."""
         for ancestor, allowed in self.activity.needs.get(name, {}).items():
             axis = self.activity.by_name[ancestor]
             if ancestor not in parameters or axis.problem(parameters[ancestor]):

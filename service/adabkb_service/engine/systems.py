@@ -1,7 +1,7 @@
 """The map from configurations to systems.
 
-Configurations are cheap to import. The systems need compiled code and scipy, so only model processes import this
-module, not the server and the commands.
+Configurations are cheap to import. The systems need compiled code and scipy. So the server and the commands do not
+import this module; model processes do.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ _SYSTEMS: Mapping[type, Policy[Any, Any]] = {
 
 
 def policy_of(config: object) -> Policy[Any, Any]:
-    """The system of a configuration, which determines the type of its states."""
+    """The system of a configuration."""
     return _SYSTEMS[type(config)]

@@ -9,11 +9,12 @@ from difflib import get_close_matches
 LISTED = 100
 """The maximum length of a list of names or choices in a message, in characters."""
 LONGEST_COMPARED = 40
-"""The maximum number of characters of a name that are compared; the cost is the product of the lengths."""
+"""Names that are longer than this are not compared, since the cost is the product of the lengths."""
 
 
 def listed(texts: Iterable[str], count: int) -> str:
-    """As many of ``count`` texts as fit, and the number of the others, which are not read."""
+    """As many of ``count`` texts as fit into ``LISTED`` characters, and the number of the others, which are not
+    read."""
     shown: list[str] = []
     room = LISTED
     for text in texts:
@@ -25,7 +26,7 @@ def listed(texts: Iterable[str], count: int) -> str:
 
 
 def brief(name: str) -> str:
-    """A name, cut if it is long."""
+    """A name, shortened if it is long."""
     return name if len(name) <= LISTED // 2 else f"{name[: LISTED // 2 - 3]}..."
 
 

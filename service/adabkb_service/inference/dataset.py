@@ -1,7 +1,8 @@
-"""The log as arrays: results that count, and points without a result.
+"""A study's log as arrays: results that count, and points without a result.
 
-A pure function of the events, whatever the state of leases, so decisions do not depend on clocks. Points outside an
-edited space are kept, since a later edit may include them again. Until then they have no position and are ignored.
+A dataset is a pure function of the events. It does not depend on leases, so decisions do not depend on clocks. Points
+outside an edited space are kept, since a later edit may include them again. Until then they have no position and are
+ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class Result:
 
     parameters: dict[str, Any]
     position: Array | None
-    """(d,) in the unit cube; None outside the space."""
+    """Point in the unit cube, (d,); None outside the space."""
     value: float
     """Larger is better; NaN while it is not known."""
     error: float
     """Standard error of the value; 0 if unknown."""
     excluded: bool
     metrics: tuple[Measured, ...] = ()
-    """In the order of the study's metrics; NaN while one is not known."""
+    """Measured metrics, in the order of the study's metrics; NaN for those that are not known yet."""
     plate: int | None = None
     """Number of its plate, which its trial has, or which it names; None without one."""
 
@@ -48,7 +49,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class HandedOutPoint:
-    """A point that was issued."""
+    """A point that was issued or queued as a trial."""
 
     parameters: dict[str, Any]
     position: Array | None
@@ -57,28 +58,31 @@ class HandedOutPoint:
 
 @dataclass
 class Dataset:
-    """The state after folding the events so far."""
+    """The data from the events folded so far."""
 
     space: Space
     sign: float
     """+1 if the study maximises, -1 if it minimises."""
     metrics: tuple[Metric, ...] = ()
-    """Measured in each result besides the value."""
+    """Metrics of each result besides the value."""
     objective: Metric | None = None
-    """With several objectives, the first one, which provides the value; the others are among the metrics. Else None."""
+    """With several objectives, the first one: its metric is the value of a result, and the others are among
+    ``metrics``. Else None."""
     results: dict[int, Result] = field(default_factory=dict)
-    """By observation seq, in log order; the estimate of a stopped trial has minus its number as key."""
+    """Seq of an observation -> result, in log order. The estimate of a stopped trial has minus the trial's number as
+    key."""
     awaited: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point, for every trial without a result. Failed trials stay: the policy must know a point that
-    cannot be evaluated, or it would suggest it again."""
+    """Trial number -> point, for every trial without a result. It includes failed trials: the policy must know which
+    points cannot be evaluated, or it would suggest them again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point that was issued, for every trial evaluated at another point."""
+    """Trial number -> issued point, for every trial that was evaluated at another point."""
     plates: dict[int, int] | None = None
     """Trial number -> number of its plate; None in a study without plates."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    """Position -> parameters that it was encoded from, which may be more precise than the decoded ones."""
+    """Position (as bytes) -> parameters from which it was encoded. They may be more precise than those decoded from
+    it."""
 
     def copy(self) -> Dataset:
         """A copy that later events do not change."""
@@ -93,7 +97,7 @@ class Dataset:
         )
 
     def apply(self, event: EventRow) -> None:
-        """Fold an event. Idempotent."""
+        """Add the data of an event. Applying an event twice has the same effect as once."""
         payload = event.payload
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
@@ -122,7 +126,7 @@ class Dataset:
         self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
     def result(self, event: EventRow) -> Result:
-        """The observation that an event adds or changes, or the estimate of a ``stopped`` trial."""
+        """The result that an event adds or changes; for a ``stopped`` event, the estimated result."""
         payload = event.payload
         if event.kind == "stopped":
             payload = {**payload, **payload["estimate"]}
@@ -138,12 +142,12 @@ class Dataset:
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
-        """The parameters of a point: as issued or observed if they were, else decoded."""
+        """The parameters of a point: as issued or reported, if the point is in the dataset, else decoded."""
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
-        """Positions of the points that may still get a value, shape (k, d): those of results without one, in log order,
-        then those of trials, by number. Points decided on later come after them, as they will once they are trials."""
+        """Positions of the points that may still get a value, shape (k, d): first those of results without a value, in
+        log order, then those of trials without a result, by number. In this order, later trials come last."""
         awaited = [self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)]
         return self._stack([*(each.position for each in self.counting().values() if not each.has_value), *awaited])
 
@@ -152,11 +156,11 @@ class Dataset:
         return self._stack([self.awaited[number].position for number in sorted(self.failed)])
 
     def replaced_points(self) -> Array:
-        """Positions of the points that workers replaced by others, by trial number, shape (m, d)."""
+        """Issued positions of the trials that were evaluated at another point, by trial number, shape (m, d)."""
         return self._stack([self.replaced[number].position for number in sorted(self.replaced)])
 
     def handed_out(self) -> Array:
-        """Positions of all points issued without a result: pending, failed and replaced, shape (k + f + m, d)."""
+        """Positions of all issued points that have no value: pending, failed and replaced, shape (k + f + m, d)."""
         return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
     def counting(self) -> dict[int, Result]:
@@ -164,14 +168,14 @@ class Dataset:
         return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
 
     def numbers(self, metric: str | None = None) -> list[int]:
-        """The keys of the results that count and have a value of the objective, or of a metric, in log order."""
+        """The keys, in log order, of the results that count and have a value of a metric (of the objective if None)."""
         if metric is None or (self.objective is not None and self.objective.name == metric):
             return [key for key, each in self.counting().items() if each.has_value]
         index = [each.name for each in self.metrics].index(metric)
         return [key for key, each in self.counting().items() if not math.isnan(each.metrics[index].value)]
 
     def record(self) -> Record:
-        """The results that count as arrays, in log order; NaN for what is not known."""
+        """The results that count, as arrays in log order; NaN for numbers that are not known."""
         counted = self.counting().values()
         return record.of(
             self._stack([result.position for result in counted]),
@@ -187,7 +191,8 @@ class Dataset:
         return np.array(plates, dtype=np.int64)
 
     def distinct_points(self) -> list[Array]:
-        """Positions of the distinct points of the record, in order of first observation; the index is the ordinal."""
+        """Positions, (d,) each, of the distinct evaluated points, in order of first observation. The index is the
+        point's ordinal."""
         found = self.record().known()
         return list(found.positions[found.first_rows()])
 
@@ -224,10 +229,9 @@ def is_decision(event: EventRow) -> bool:
 
 
 def superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of the observations and their changes that need not be folded, because a later change or an edit of the
-    space rebuilds the model before it decides on another point.
-
-    This also skips observations that cannot be folded.
+    """Indices of events that add or change results and that the engine need not process, since a later change or an
+    edit of the space rebuilds the model before its next decision. So a result that the engine cannot process is skipped
+    once it is corrected.
     """
     found, is_rebuilt = set(), False
     for index in range(len(log) - 1, -1, -1):

@@ -1,6 +1,6 @@
-"""The fork server of model processes. It has imported the engine, so a fork is ready in milliseconds.
+"""The fork server of model processes. It imports the engine once, so that each fork is ready within milliseconds.
 
-The server starts it before its own imports, so that both import in parallel, for about a second.
+The server starts it before its own imports, so that both import at the same time. This takes about a second.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 PRELOADED = ["adabkb_service.inference.preloaded"]
 """The modules that the fork server imports."""
 
-# Not fork, which would copy locks held by other threads. Without a fork server, a process starts from scratch in about
-# a second.
+# "fork" would copy locks that other threads hold. "spawn" starts a process from scratch, which takes about a second.
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 PROCESSES: Any = multiprocessing.get_context(_METHOD)
 """The ``multiprocessing`` context of model processes."""
@@ -21,7 +20,7 @@ PROCESSES.set_forkserver_preload(PRELOADED)
 
 
 def begin() -> None:
-    """Start the fork server unless it runs. If the system refuses, the first model process starts it."""
+    """Start the fork server unless it runs. If the system refuses, the start of the first model process tries again."""
     if _METHOD == "forkserver":
         from multiprocessing import forkserver  # noqa: PLC0415 (not on Windows)
 

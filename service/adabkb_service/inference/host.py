@@ -1,7 +1,7 @@
-"""The work of a model process: messages for each study, processed one step at a time.
+"""The work of a model process: it processes the messages for each study, one step at a time.
 
-A step takes a bounded time wherever the engine allows it: a long log is folded in slices, so that one study does not
-block another.
+A long log is folded in several steps, so that one study does not block another. Not all steps can be divided: a single
+call of the engine may take long.
 """
 
 from __future__ import annotations
@@ -40,21 +40,23 @@ from adabkb_service.timeouts import UNHURRIED
 logger = logging.getLogger(__name__)
 
 FOLD_SECONDS = 0.1
-"""Folding time per step, after which other studies take their steps and progress is reported to the server."""
+"""The time after which a step stops folding. The server then gets a report on the progress, and other studies take
+their steps."""
 IDLE_SECONDS = 1.0
-"""Default idle time after which a model that is newer than its stored rows is stored."""
+"""Default idle time, after which a model with unstored changes is stored."""
 POSTPONED_SECONDS = 0.1
-"""Delay of the request to resend a message after a database error."""
+"""After a database error, delay before the server is asked to send the message again."""
 
 IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
-"""Errors ignored while preparing. They occur again and are reported when the outcome is needed."""
+"""Errors that are ignored during work that is done ahead of time. They occur again, and are reported, when the outcome
+is needed."""
 
 Tell = Callable[[int, Reply], None]
-"""Sends a reply to a message, given its number."""
+"""Sends the server a reply; the first argument is the number of the message."""
 
 
 class ModelHost:
-    """Models, and the queue of messages for each."""
+    """The models of a process, and a queue of messages for each study."""
 
     def __init__(
         self,
@@ -70,12 +72,12 @@ class ModelHost:
 
         Args:
             store: the models.
-            tell: sends replies.
+            tell: sends replies to the server.
             decision_seconds: time limit for deciding on the points of one suggestion.
-            reads: answers long questions; if None, they are answered in steps.
-            fold_seconds: limit of the folding time in one step.
-            save_events: the maximum number of events that the stored rows may lag behind.
-            idle_seconds: idle time after which a model that is newer than its stored rows is stored.
+            reads: the queue for long questions; if None, a step answers each question.
+            fold_seconds: the time after which a step stops folding.
+            save_events: a model is stored when its rows lack this many events.
+            idle_seconds: idle time after which a model with unstored changes is stored.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
         self._decision_seconds = decision_seconds
@@ -85,13 +87,13 @@ class ModelHost:
         self._guard = threading.Lock()
         self._waiting: dict[str, deque[tuple[int, Work]]] = {}
         self._at_work: set[str] = set()
-        """Studies whose step is in progress; their first message stays first."""
+        """Studies with a step in progress. Their first message must stay the first in the queue."""
         self._failures: dict[str, tuple[str, int, str]] = {}
-        """Study -> incarnation, event at which its log could not be folded, and the reason."""
+        """Study -> incarnation, seq of the event up to which its log could not be folded, and the reason."""
 
     def post(self, number: int, message: Message) -> None:
-        """Queue a message for the next step of its study, suggestions before questions. A withdrawal removes its
-        question unless the question's step has begun."""
+        """Queue a message for its study; ``Advance`` messages go before questions. A ``Withdraw`` message removes its
+        question from the queue, unless the question may be in progress."""
         with self._guard:
             waiting = self._waiting.setdefault(message.study_id, deque())
             if not isinstance(message, Withdraw):
@@ -105,7 +107,7 @@ class ModelHost:
             self._tell(each, Superseded())
 
     def _place(self, message: Work, waiting: Sequence[tuple[int, Work]]) -> int:
-        """Index at which the queue takes a message."""
+        """The index at which to insert a message into the queue."""
         place, first = len(waiting), int(message.study_id in self._at_work)
         while isinstance(message, Advance) and place > first and isinstance(waiting[place - 1][1], Ask):
             place -= 1
@@ -117,7 +119,7 @@ class ModelHost:
             return bool(self._waiting.get(study_id))
 
     def kind_of_next(self, study_id: str) -> str:
-        """The kind of the study's next step, as far as known: see ``step_queue``."""
+        """The expected kind of the study's next step: see ``step_queue``."""
         model = self.store.find(study_id)
         with self._guard:
             waiting = self._waiting.get(study_id)
@@ -129,12 +131,12 @@ class ModelHost:
         return LEARNS if model.learns_next else FOLDS
 
     def step(self, study_id: str) -> bool:
-        """Do a part of the queued work for a study; return whether more is left."""
+        """Do a part of the queued work for a study. Return whether more may be left."""
         with self._guard:
             self._at_work.add(study_id)
         try:
             return self._step(study_id)
-        except Exception as error:  # an error in one study must not end the thread that serves them all
+        except Exception as error:  # an error in one study must not end the thread, which serves all studies
             logger.exception("study %s: a step of its model failed", study_id)
             self.store.drop(study_id)
             return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
@@ -162,7 +164,7 @@ class ModelHost:
                 if model.seq < message.study_seq:
                     if isinstance(message, Advance):
                         self._tell(number, _behind(model, message.study_seq - model.seq))
-                    return True  # the message stays queued
+                    return True  # the message stays queued for the next step
                 self._answer(number, message, model)
                 if isinstance(message, Advance):
                     self._answer_a_question(message, model)
@@ -170,8 +172,8 @@ class ModelHost:
         return True
 
     def _answer_a_question(self, behind: Advance, model: Model) -> None:
-        """Answer the first queued question that the model is recent enough for: an ``Advance`` may always precede
-        it."""
+        """Answer the first queued question, if the model has folded the events that the question needs. Without this,
+        new ``Advance`` messages could delay a question forever."""
         with self._guard:
             waiting = self._waiting[behind.study_id]
             number, question = next((each for each in waiting if isinstance(each[1], Ask)), (0, None))
@@ -185,7 +187,8 @@ class ModelHost:
         self._ask(number, question, model)
 
     def _first(self, study_id: str) -> tuple[int, Work] | None:
-        """The first message; of consecutive ``Advance`` messages the last one, which includes the others."""
+        """The first message of the queue; None if it is empty. Consecutive ``Advance`` messages are merged into the
+        last of them."""
         with self._guard:
             waiting = self._waiting.get(study_id)
             if not waiting:
@@ -201,7 +204,7 @@ class ModelHost:
             return waiting[0]
 
     def _give_up(self, study_id: str, reason: str) -> bool:
-        """Refuse the first message; return whether there was one."""
+        """Reply to the first message with an error. Return whether there was a message."""
         taken = self._first(study_id)
         if taken is None:
             return False
@@ -216,10 +219,10 @@ class ModelHost:
             self._waiting[study_id].popleft()
 
     def _follow(self, message: Advance | Ask) -> Model:
-        """The model after folding one more slice towards the message's event.
+        """Fold as many of the missing events up to ``message.study_seq`` as one step may, and return the model.
 
         Raises:
-            CannotFollow: the log cannot be folded.
+            CannotFollow: an event of the log cannot be folded.
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
@@ -254,13 +257,13 @@ class ModelHost:
         self._failures.pop(study_id, None)
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
-        if is_restored and model.seq < message.study_seq:  # it may be evicted before its next slice
+        if is_restored and model.seq < message.study_seq:  # the cache may evict the model before its next step
             with suppress(*IGNORED_AHEAD):
                 self.store.save(study_id, model)
         return model
 
     def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
-        """Attach these events to a message that stays queued, so that its next slice need not read them again."""
+        """Attach these events to a message that stays queued, so that the next step need not read them again."""
         if isinstance(message, Advance):
             with self._guard:
                 waiting = self._waiting[message.study_id]
@@ -301,7 +304,7 @@ class ModelHost:
             self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_follow=False))
 
     def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
-        """Ask the server to resend the message after a database error."""
+        """Ask the server to send a message again, after a database error."""
         if isinstance(message, Ask):
             self._tell(number, Answered(error=error))
         else:
@@ -309,7 +312,7 @@ class ModelHost:
             self._tell(number, Postponed())
 
     def _work_ahead(self, study_id: str) -> bool:
-        """Prepare for the next result, and store changes; return whether more may be left."""
+        """Prepare for the next result, or store a model with unstored changes. Return whether more work may be left."""
         model = self.store.find(study_id)
         if model is None:
             return False
@@ -323,12 +326,12 @@ class ModelHost:
         return False
 
     def idle(self) -> list[str]:
-        """Studies whose models are newer than their stored rows and have been idle."""
+        """Studies whose models have unstored changes and have been idle."""
         moment = time.monotonic() - self._idle_seconds
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 
     def save_all(self, but: Collection[str] = ()) -> None:
-        """Store every model that is newer than its rows, except those of some studies."""
+        """Store every model with unstored changes, except those of the studies ``but``."""
         for study_id, model in self.store.unsaved():
             if study_id not in but:
                 with suppress(*IGNORED_AHEAD):

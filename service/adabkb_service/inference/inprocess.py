@@ -1,4 +1,4 @@
-"""Models in the caller's process: for commands, tests, and a server without model processes."""
+"""Run models in the caller's process, for commands, tests, and a server without model processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.timeouts import UNHURRIED
 
 
 class InProcess:
-    """Processes a message before ``post`` returns."""
+    """Models in this process. A message has been processed when ``post`` returns."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class InProcess:
         self._lock = threading.RLock()
 
     def open(self) -> None:
-        """Do nothing."""
+        """Do nothing, since there is no process to start."""
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Process a message, and prepare for the next."""
+        """Process a message, and prepare for the next result."""
         number = next(self._numbers)
         self._receivers[number] = receive
         self._host.post(number, message)
@@ -64,11 +64,11 @@ class InProcess:
 
     @property
     def loaded_at(self) -> float:
-        """Always loaded, since this module imports the engine."""
+        """0.0: the engine is always loaded, since this module imports it."""
         return 0.0
 
     def close(self) -> None:
-        """Store models that are newer than their rows."""
+        """Store models with unstored changes."""
         self._host.save_all()
 
     def _tell(self, number: int, reply: Reply) -> None:

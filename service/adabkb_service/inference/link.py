@@ -1,4 +1,4 @@
-"""The server's view of one study's model: how far it has folded the log, and which points it has decided on."""
+"""What the server knows about one study's model: which events it has folded, and which points it has decided on."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.timeouts import Timeouts
 
 POSTPONED_IN_A_ROW = 20
-"""Consecutive database errors of a model, after which suggestions stop waiting for a while."""
+"""After this many consecutive database errors of a model, suggestions do not wait for it for a while."""
 MAX_BACKOFF_SECONDS = 60.0
-"""Longest time for which a study gets no work after its work has repeatedly ended its process."""
+"""The maximum time for which no messages are sent for a study after its messages have repeatedly ended the model
+process."""
 
 
 @dataclass
 class Prefetched:
-    """Proposals to issue in order."""
+    """Proposals, to be issued in this order."""
 
     points: list[Proposal]
     rests_on: int
-    """Seq of the last event that affects the model as of the first decision."""
+    """Seq of the last event that affects the model before the first proposal. If a later one is committed, the
+    proposals are outdated."""
     is_all: bool = False
-    """Whether a finite space has no points left beyond these."""
+    """Whether a finite space has no points left besides these."""
     asked: int = 0
-    """How many were requested; fewer are present if the space or the time ran out."""
+    """Number of points requested. There are fewer proposals if no points were left, or if the time limit was
+    reached."""
     within: Restriction = UNRESTRICTED
-    """What the points have in common."""
+    """The restriction on the points."""
 
     def take(
         self,
@@ -41,16 +44,17 @@ class Prefetched:
         rests_on: int | None,
         within: Restriction = UNRESTRICTED,
     ) -> list[Proposal] | None:
-        """The first points if they rest on this event and have exactly this in common; None if there are fewer than
-        ``count``, unless the model gives no more."""
+        """The first ``count`` points. None unless they rest on the event ``rests_on`` and serve the restriction
+        ``within``; None, too, if there are fewer but the model may give more."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
         if rests_on != self.rests_on or not is_enough or not self._serve(within):
             return None
         return self.points[:count]
 
     def _serve(self, within: Restriction) -> bool:
-        """Whether the points are what a request with this restriction gets. After the first points of a plate were
-        issued, the others continue it. A plate without a point left is not continued."""
+        """Whether the points may serve a request with this restriction. Points that were decided for a new plate
+        continue this plate after its first points are issued. If a plate has no point left, the points begin the next
+        plate."""
         if not self.points:
             return within.is_like(self.within)
         first = self.points[0].fixed
@@ -58,18 +62,19 @@ class Prefetched:
         return begins or are_alike(first, within.continued)
 
     def handed_out(self, count: int, rests_on: int) -> None:
-        """Remove the first points, which were issued; ``rests_on`` is the event of the last one."""
+        """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event of the last
+        one."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
 
 
 @dataclass
 class ModelLink:
-    """The server's state of one study's model. Used only by the thread that serves the study."""
+    """The server's connection to one study's model. Only the thread that works on the study uses it."""
 
     study_id: str
     inference: Inference
     receive: Callable[[Reply], None]
-    """Called with every reply, on any thread."""
+    """Called with every reply, from any thread."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     """How long requests wait for the model."""
     clock: Callable[[], float] = monotonic
@@ -83,28 +88,29 @@ class ModelLink:
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
     model_stats: dict[str, Any] | None = None
     error: str | None = None
-    """Why the model failed to fold the log or to decide at its last attempt."""
+    """Why the model's last attempt to fold the log or to decide failed; None if it succeeded."""
     can_follow: bool = True
-    """Whether folding succeeded."""
+    """Whether the model's last attempt to fold the log succeeded."""
     _requested_seq: int = 0
     """Seq of the last event that the model was asked to fold."""
     _unsent: list[EventRow] = field(default_factory=list)
-    """Later events."""
+    """Events after ``_requested_seq`` that have not been sent to the model."""
     _requested_points: tuple[int, int] = (-1, 0)
-    """Position and number of the points last requested."""
+    """The last request for points: the event that they rest on, and their number."""
     _requested_within: Restriction = UNRESTRICTED
-    """What these points have in common."""
+    """The restriction on these points."""
     _waiting_since: float | None = None
     _lost: int = 0
-    """Consecutive processes that ended before they could reply."""
+    """Number of consecutive processes that ended before they replied."""
     _lost_last: int = 0
-    """Number of the last of them."""
+    """Number of the last of these processes."""
     _postponed: int = 0
-    """Consecutive times that the model could not read its log."""
+    """Number of consecutive times that the model could not read its log."""
     _backoff_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
-        """Prepare for work on the study: drop all state of another incarnation or log."""
+        """Prepare for work on the study. Drop the state if it belongs to another incarnation of the study, or if
+        another server has written events."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
             self.model_stats, self.error, self.can_follow, self._waiting_since = None, None, True, None
@@ -113,11 +119,11 @@ class ModelLink:
             self.study_seq, self.rests_on, self._requested_seq, self._unsent = study.study_seq, None, 0, []
 
     def reset(self) -> None:
-        """Resend the log to the model, since messages or replies may be lost."""
+        """Make the next request send the log to the model again, since messages or replies may be lost."""
         self.study_seq, self._waiting_since = 0, None
 
     def note_events(self, events: list[EventRow]) -> None:
-        """Note committed events."""
+        """Take note of events that were committed, so that the next request sends them."""
         for event in events:
             self.study_seq = event.seq
             if event.affects_model and self.rests_on is not None:
@@ -126,8 +132,8 @@ class ModelLink:
 
     @property
     def loaded_at(self) -> float:
-        """When the engine finished loading, by ``time.monotonic``; infinite until then. Waiting times count from
-        then."""
+        """When the engine finished loading, by ``time.monotonic``; infinite until then. Time limits for the model count
+        from then."""
         return self.inference.loaded_at
 
     def has_followed(self) -> bool:
@@ -135,7 +141,7 @@ class ModelLink:
         return self.model_seq >= self.study_seq
 
     def is_worth_waiting_for(self) -> bool:
-        """Whether a useful reply may arrive soon."""
+        """Whether a useful reply of the model may arrive soon."""
         now = self.clock()
         if now < self._backoff_until:
             return False
@@ -144,8 +150,8 @@ class ModelLink:
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
     def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
-        """Ask the model to fold all events and to decide on so many points that have this in common, unless that was
-        its last request."""
+        """Ask the model to fold all events and to decide on ``count`` points with the restriction ``within``. Do
+        nothing if the last request asked for the same."""
         has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:

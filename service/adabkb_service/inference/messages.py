@@ -19,31 +19,31 @@ class Advance:
     study_seq: int
     """Seq of the last event to fold."""
     events: list[EventRow] = field(default_factory=list)
-    """The latest events up to it, as far as the server has them; the model reads others from the database."""
+    """The latest events up to ``study_seq``, if the server has them. The model reads the others from the database."""
     decide: int = 0
-    """Number of points to have decided on, including earlier decisions."""
+    """Number of points that the model must have decided on, including earlier decisions."""
     within: Restriction = UNRESTRICTED
-    """What these points have in common."""
+    """The restriction on these points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """Progress of the model."""
+    """Reply to ``Advance``: the progress of the model."""
 
     incarnation: str
     """Incarnation of the study."""
     model_seq: int
     """Seq of the last folded event."""
     rests_on: int
-    """Seq of the last event that affects the model: the points rest on it."""
+    """Seq of the last event that affects the model and that the points depend on."""
     points: list[Proposal] = field(default_factory=list)
-    """All points decided on, in order; each assumes that those before it are issued."""
+    """All points that the model has decided on, in order. Each assumes that the points before it are issued."""
     is_all: bool = False
-    """Whether a finite space has no points left beyond these."""
+    """Whether a finite space has no points left besides these."""
     model_stats: dict[str, Any] | None = None
-    """Statistics of the model; None if unchanged since they were stored."""
+    """Statistics of the model; None if they have not changed since they were stored."""
     behind: int = 0
-    """Number of events left to fold; another message follows."""
+    """Number of events left to fold. If it is not 0, another reply follows."""
     error: str | None = None
     """Why the model cannot fold the log, or cannot decide."""
     can_follow: bool = True
@@ -53,9 +53,9 @@ class Advanced:
     asked: int = 0
     """Number of points requested."""
     cache_bytes: int = 0
-    """Size of all models in the process."""
+    """Size of all models in the process, in bytes."""
     within: Restriction = UNRESTRICTED
-    """What the points have in common."""
+    """The restriction on the points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class CannotFollow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop the model of a study that was deleted or replaced."""
+    """Drop the model of a study, since the study was deleted or replaced."""
 
     study_id: str
 
@@ -105,17 +105,17 @@ class Lost:
     """The process ended before it could reply."""
 
     run: int
-    """Number of the process; 1 is the first attempt to start one."""
+    """Number of the process, from 1. A failed start counts as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """The model could not read its log from the database; the message may be sent again."""
+    """The model could not read its log from the database. The server may send the message again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """No reply: a later message includes this one, or the study was dropped."""
+    """The message needs no other reply: a later message includes it, it was withdrawn, or the model was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,11 @@ class Load:
     waiting: int
     """Messages without a reply."""
     cache_bytes: int
-    """Size of their models, as last reported."""
+    """Size of their models in bytes, as last reported."""
     pids: list[int]
-    """Processes running now, besides the server's own."""
+    """Ids of the running processes, without the server's own."""
     down: int = 0
-    """Processes that ended and were not replaced within some seconds."""
+    """Number of processes that ended and were not replaced within some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Spent:
     """Sent by a process periodically, not as a reply."""
 
     seconds: dict[str, float]
-    """Processor time by study since the last report."""
+    """Study -> processor seconds since the last report."""
 
 
 Work = Advance | Ask | Forget

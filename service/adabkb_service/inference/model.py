@@ -1,7 +1,7 @@
-"""A study's model: the log folded through the engine.
+"""A study's model: the engine's state after the events of the log. To fold an event is to update the state with it.
 
 A model is a pure function of the events. Its cells, its dictionary and its learned parameters are stored as of some
-event, from which ``restore`` continues; the rest is only in memory.
+event. From these, ``restore`` rebuilds the model, which then folds the later events.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class Model:
     cells: dict[str, str]
     """Key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
-    """Each assumes the present state, and that the decisions before it are issued."""
+    """Decisions whose points have not been issued. Each assumes the current state, and that the points of the decisions
+    before it are issued."""
     within: Restriction = UNRESTRICTED
-    """What the points decided on have in common."""
+    """The restriction on the points decided on."""
     prepared: bool = True
     """Whether the preparation for the next result is done."""
     unsaved: dict[str, str] = field(default_factory=dict)
@@ -58,19 +59,19 @@ class Model:
     has_folded: bool = False
     """Whether any event was folded since the model was restored; if not, its statistics equal the stored ones."""
     used_at: float = field(default_factory=time.monotonic)
-    """When it last received a message."""
+    """When the model last got a message, by ``time.monotonic``."""
     fold_seconds: float = 0.0
-    """Time to fold the latest events."""
+    """Seconds that it took to fold the latest events."""
     measured_seq: int = 0
-    """Seq of the last event when its size was measured."""
+    """Seq of the last folded event when the model's size was measured."""
     saved_seq: int = 0
     """Seq of the last event in the stored rows."""
     saved_dictionary: frozenset[int] | None = None
     """The dictionary as stored; None if it must be read."""
     diverged: list[int] = field(default_factory=list)
-    """Trials whose point differs from the logged one when decided on again."""
+    """Numbers of the trials for which the model decided on another point than the one in the log."""
     tables: tuple[Pieces, ...] = ()
-    """Rows of its catalogues, which an edit changes."""
+    """Tables of the catalogues; an edit of the space may change them."""
 
     @property
     def sign(self) -> float:
@@ -84,12 +85,12 @@ class Model:
 
     @property
     def learned(self) -> Mapping[str, object] | None:
-        """State needed to restore it besides the results, the cells and the dictionary, as JSON."""
+        """The part of the state that ``restore`` needs besides the results, the cells and the dictionary, as JSON."""
         return self.policy.learned(self.state)
 
     def snapshot(self) -> Model:
-        """A copy that later folding does not change, to answer questions on any thread. States and definitions are
-        immutable, so only their containers are copied."""
+        """A copy that later events do not change, so that another thread can answer questions with it. States and
+        definitions are immutable, so only the containers that hold them are copied."""
         return replace(self, dataset=self.dataset.copy(), cells=dict(self.cells), decided=list(self.decided))
 
     def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
@@ -97,7 +98,7 @@ class Model:
 
         Args:
             log: the events.
-            until: time limit (``time.monotonic``); later events stay unfolded.
+            until: time limit, by ``time.monotonic``. At least one event is folded; those after the limit are not.
 
         Raises:
             Exception: raised by the engine; the model is then unusable.
@@ -111,22 +112,22 @@ class Model:
             self._count(event)
 
     def accept(self, log: Iterable[EventRow]) -> None:
-        """Note events that are already applied to the engine."""
+        """Add events to the dataset that the engine's state already includes."""
         for event in log:
             self._count(event)
 
     def hold(self, within: Restriction) -> None:
-        """Let all further decisions have this in common."""
+        """Set the restriction on further points. Drop the decisions that do not satisfy it."""
         self.within = within
         if self.decided and not are_alike(self.decided[0].proposal.fixed, self._first_values()):
             self.decided.clear()
 
     def decide(self, count: int, *, until: float = math.inf) -> None:
-        """Decide on ``count`` more points, or fewer if a finite space or slice ends.
+        """Decide on ``count`` more points, or on fewer if a finite space or slice has no more.
 
         Args:
             count: number of points.
-            until: time limit (``time.monotonic``); at least one point is decided on.
+            until: time limit, by ``time.monotonic``. At least one point is decided on, if there is one.
         """
         state, pending = self.state, self.dataset.pending()
         if self.decided:
@@ -153,10 +154,10 @@ class Model:
     def _suggestions(
         self, state: Any, pending: Array, failed: Array, replaced: Array
     ) -> Iterator[tuple[Values | None, Suggestion[Any]]]:
-        """Further suggestions after those decided on, each with the values that it was given. The first point of a
-        plate determines the values of the others."""
+        """Further suggestions after those decided on, each with the values that were fixed for it. The first point of a
+        plate determines the shared values of the others."""
         fixed = self._next_values()
-        if self.within.shared and not self.decided and are_alike(fixed, self.within.fixed):  # it begins a plate
+        if self.within.shared and not self.decided and are_alike(fixed, self.within.fixed):  # begins a plate
             first = next(self._suggestions_with(fixed, state, pending, failed, replaced), None)
             if first is None:
                 return
@@ -174,7 +175,7 @@ class Model:
         return self.policy.suggestions_within(state, self._slice(fixed), pending, failed, replaced)
 
     def _first_values(self) -> Values | None:
-        """The values of the first point: those of the plate that is continued, unless it has no point left."""
+        """The fixed values of the first point: with those of the open plate, unless that has no point left."""
         within = self.within
         if within.plate is None:
             return within.fixed
@@ -183,7 +184,7 @@ class Model:
         return within.fixed if is_over else within.continued
 
     def _next_values(self) -> Values | None:
-        """The values of the next point after those decided on."""
+        """The fixed values of the next point after those decided on."""
         if not self.decided:
             return self._first_values()
         return self.within.after(self.decided[0].proposal.parameters)
@@ -195,7 +196,8 @@ class Model:
         )
 
     def of(self, metric: str | None) -> tuple[Any, float]:
-        """The engine's state for a metric, or for the objective if None, and the sign of its results."""
+        """The engine's state for a metric (for the objective if None), and +1 or -1, by which results are multiplied
+        for the engine."""
         objective = self.dataset.objective
         if metric is None or (objective is not None and objective.name == metric):
             return self.state, self.sign
@@ -210,12 +212,13 @@ class Model:
         return found if found.is_finite else None
 
     def _trust(self, trust: Sequence[float]) -> dict[str, float] | None:
-        """Weight of each older study by name; None without older studies."""
+        """Older study -> its weight; None without older studies."""
         older = self.definition.transfer_from
         return dict(zip(older, trust or [0.0] * len(older), strict=True)) if older else None
 
     def prepare(self) -> None:
-        """Prepare for the next result, in the present state and in those after the decisions."""
+        """Do the work for the next result that does not depend on it, for the current state and the states after the
+        decisions."""
         self.prepared = True
         self.state = self.policy.prepare(self.state)
         self.decided = [
@@ -242,9 +245,9 @@ class Model:
         return Slice(self.dataset.space, fixed)
 
     def stats(self) -> dict[str, Any]:
-        """Statistics of the state: finite, in the objective's units and sign.
+        """Statistics of the state, in the objective's units and sign; None instead of numbers that are not finite.
 
-        ``rests_on`` is the event that they rest on.
+        ``rests_on`` is the seq of the last event that affects them.
         """
         report = asdict(self.policy.report(self.state))
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 becomes 0.0
@@ -271,7 +274,7 @@ class Model:
         stored = edited(self.definition.model_dump(mode="json"), event.payload)
         self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
-        self.within = UNRESTRICTED  # its values may be outside
+        self.within = UNRESTRICTED  # the fixed values may be outside the edited space
 
     def _apply_to_engine(self, event: EventRow) -> None:
         """Apply an event to the engine."""
@@ -301,7 +304,7 @@ class Model:
         self._update(update)
 
     def _rebuild(self, event: EventRow) -> None:
-        """Apply an event after which the record is not the former one and a result more."""
+        """Apply an event that does more to the record than add one result: rebuild the state from the record."""
         self.dataset.apply(event)
         self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 
@@ -310,7 +313,7 @@ class Model:
         self._change_cells(update.cells)
 
     def _adopt(self, event: EventRow) -> None:
-        """Apply the decision behind a new trial, made in advance or repeated."""
+        """Apply the decision that led to a new trial. If it was not made in advance, make it again."""
         self.hold(Restriction(event.payload["fixed"]))
         if not self.decided:
             self.decide(1)

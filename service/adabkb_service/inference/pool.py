@@ -1,7 +1,7 @@
-"""Run models in this process, or in worker processes, each with its share of the studies.
+"""Run models in this process, or in worker processes. Each worker process has the models of a part of the studies.
 
-Numerics hold Python's interpreter lock. In separate processes they block neither the server's requests nor the studies
-of other processes.
+Numerical work holds Python's interpreter lock. In separate processes, it blocks neither the server's requests nor the
+studies of other processes.
 """
 
 from __future__ import annotations
@@ -33,32 +33,35 @@ logger = logging.getLogger(__name__)
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
 LOADING_SECONDS = 60.0
-"""How long a start waits for the first process to import the engine, usually less than a second."""
+"""A process that takes longer than this to import the engine for the first time counts as loaded, and as down. Usually
+it takes less than a second."""
 SLOW_SECONDS = 5.0
-"""Loading time from which a warning is logged."""
+"""If loading takes longer than this, a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""Share of a process' stop timeout for storing its models; steps in progress get half of that to finish."""
+"""The share of the stop timeout in which a process must store its models. First, steps in progress get half of this
+time to finish."""
 SILENT_SECONDS = 150.0
-"""A process with unanswered messages that is silent for so long counts as hung: it is killed and replaced."""
+"""A process that has unanswered messages and has sent nothing for this long counts as hung. It is killed and
+replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """When a process is restarted and when it counts as down, in seconds."""
+    """Times, in seconds, after which a process is restarted or counts as down."""
 
     restart: float = 1.0
-    """Least interval between two starts."""
+    """The minimum interval between two starts."""
     down: float = 5.0
-    """Time after which a process that did not start is reported as down; until then its messages wait."""
+    """The time after which a process that has not started is reported as down."""
     begin: float = 60.0
-    """Time after which a process that does not accept messages is killed and replaced: it had no memory for its
-    threads."""
+    """The time after which a new process that does not accept messages yet is killed and replaced. A process without
+    memory for its threads never accepts them."""
 
 
 Receive = Callable[[Reply], None]
 Charge = Callable[[Mapping[str, float]], None]
-"""Called periodically with the processor seconds of models since the last call, by study."""
+"""Called periodically with study -> processor seconds of its model since the last call."""
 
 
 def ignore_usage(_: Mapping[str, float]) -> None:
@@ -66,13 +69,13 @@ def ignore_usage(_: Mapping[str, float]) -> None:
 
 
 class Inference(Protocol):
-    """Accepts messages for models, and delivers replies later on any thread."""
+    """Accepts messages for models. Delivers the replies later, from any thread."""
 
     def open(self) -> None:
-        """Prepare for messages."""
+        """Start what is needed to process messages."""
 
     def post(self, message: Message, receive: Receive) -> None:
-        """Send a message; ``receive`` is called with each reply to it."""
+        """Send a message. ``receive`` will be called with each reply to it."""
 
     @property
     def load(self) -> Load:
@@ -92,7 +95,7 @@ def in_this_process(
     charge: Charge = ignore_usage,
     decision_seconds: float = UNHURRIED,
 ) -> Inference:
-    """Models in this process: see ``InProcess``."""
+    """Run the models in this process: see ``InProcess``."""
     # The engine is imported here, since a server with model processes does not need it.
     from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
 
@@ -100,7 +103,7 @@ def in_this_process(
 
 
 class WorkerPool:
-    """Worker processes. One that ends is replaced; ``Lost`` is the reply to its unanswered messages."""
+    """Worker processes. A process that ends is replaced, and its unanswered messages get the reply ``Lost``."""
 
     def __init__(
         self,
@@ -127,13 +130,13 @@ class WorkerPool:
             stop_seconds * SAVING_SHARE,
         )
         self.silent_seconds = silent_seconds
-        """How long a process with unanswered messages may be silent; may be changed at any time."""
+        """How long a process with unanswered messages may send nothing. It can be changed at any time."""
         self._workers = [
             _WorkerProcess(arguments, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
         ]
 
     def open(self) -> None:
-        """Start the processes. They accept messages at once and are ready some seconds later."""
+        """Start the processes. Messages can be sent at once; they are processed once the engine is loaded."""
         for each in self._workers:
             each.start()
 
@@ -149,7 +152,7 @@ class WorkerPool:
             each.close()
 
     def _is_silent(self, since: float) -> bool:
-        """Whether a process counts as hung, given when it last sent something, by ``time.monotonic``."""
+        """Whether a process counts as hung. ``since`` is when it last sent something, by ``time.monotonic``."""
         return time.monotonic() - since > self.silent_seconds
 
     @property
@@ -171,7 +174,8 @@ class WorkerPool:
 
 
 class _WorkerProcess:
-    """A process and its replacements. One thread sends and another receives; no other thread waits for the process."""
+    """A process and its replacements. One thread sends and another receives, so that callers do not wait for the
+    process."""
 
     def __init__(
         self,
@@ -192,15 +196,15 @@ class _WorkerProcess:
         self._outbox: queue.SimpleQueue[tuple[int, Message] | None] = queue.SimpleQueue()
         self._process: Any = None
         self._heard = 0.0
-        """When the process last sent something or had nothing to do."""
+        """When the process last sent a reply or had no unanswered messages."""
         self._has_begun = False
         """Whether the process accepts messages."""
         self.cache_bytes = 0
-        """Size of its models, as last reported."""
+        """Size of its models in bytes, as last reported."""
         self._opened_at = time.monotonic()
         self._down_since: float | None = self._opened_at
         self._loaded_at: float | None = None
-        """When the first process ran or failed to start."""
+        """When the first process was started, or failed to start; None before."""
         self._closed = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
 
@@ -212,14 +216,15 @@ class _WorkerProcess:
 
     @property
     def loaded_at(self) -> float:
-        """See ``Inference``. If the first process takes too long, it counts as loaded, and as down."""
+        """See ``Inference``. If the first start takes longer than LOADING_SECONDS, the engine counts as loaded after
+        this time."""
         if self._loaded_at is not None:
             return self._loaded_at
         return math.inf if time.monotonic() < self._opened_at + LOADING_SECONDS else self._opened_at + LOADING_SECONDS
 
     @property
     def is_down(self) -> bool:
-        """Whether no process has run for longer than a start takes."""
+        """Whether no process has accepted messages for ``Supervision.down`` seconds."""
         since = self._down_since
         return since is not None and time.monotonic() - max(since, self.loaded_at) > self._supervision.down
 
@@ -255,7 +260,7 @@ class _WorkerProcess:
             started = time.monotonic()
             try:
                 self._run_one()
-            except Exception:  # no file descriptor, memory or thread is available; the next attempt may get one
+            except Exception:  # for example no free file descriptor, memory or thread; the next attempt may succeed
                 logger.exception("a model process could not be started; trying again")
             if self._closed.is_set():
                 return
@@ -301,7 +306,7 @@ class _WorkerProcess:
             logger.warning("a model process took %.0f s to load the engine; suggestions waited for it", seconds)
 
     def _watch(self, receiving: threading.Thread) -> None:
-        """Return when the process ends; kill it if it does not begin, or is silent for too long."""
+        """Wait until the process ends. Kill it if it does not begin to accept messages, or is silent for too long."""
         started = self._heard = time.monotonic()
         while receiving.is_alive():
             receiving.join(WATCH_SECONDS)
@@ -319,7 +324,8 @@ class _WorkerProcess:
             process.kill()
 
     def _send(self, pipe: Pipe, process: Any) -> None:
-        """Send the outbox up to a None, which ends the process; the process may have ended already."""
+        """Send the messages of the outbox up to a None, which ends the process. Return if the process has already
+        ended."""
         outbox = self._outbox
         try:
             while (entry := outbox.get()) is not None:
@@ -354,7 +360,7 @@ class _WorkerProcess:
             _tell(receive, reply)
 
     def _lose(self, run: int) -> None:
-        """Reply ``Lost`` to all unanswered messages; the next process gets a new outbox."""
+        """Reply ``Lost`` to all unanswered messages. Create a new outbox for the next process."""
         self.cache_bytes = 0
         with self._guard:
             self._outbox = queue.SimpleQueue()
@@ -372,7 +378,7 @@ def _tell(receive: Receive, reply: Reply) -> None:
 
 
 def start_process(pipe: Pipe, *arguments: Any) -> Any:
-    """Start a process that works at the other end of a pipe."""
+    """Start a model process with this end of a pipe."""
     with pipe:
         process = PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
         process.start()
@@ -380,7 +386,7 @@ def start_process(pipe: Pipe, *arguments: Any) -> Any:
 
 
 def _work(pipe: Pipe, *arguments: Any) -> None:
-    """Main function of a process, which has the engine imported by the fork server; the server never imports it."""
+    """The main function of a model process. It imports the worker here, since the server must not import the engine."""
     from adabkb_service.inference import worker  # noqa: PLC0415
 
     worker.main(pipe, *arguments)

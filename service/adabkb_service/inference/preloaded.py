@@ -1,4 +1,4 @@
-"""Imported once by the fork server, so that model processes start with their imports done."""
+"""The fork server imports this module once, so that model processes need not import the engine themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ gc.disable()  # imports create almost no garbage, and collecting took a quarter 
 
 from adabkb_service.inference import pool, worker  # noqa: E402, F401 - all imports of a model process
 
-# The collector of a model process would write to memory shared with the fork server.
+# Otherwise, garbage collection in a model process would copy memory that it shares with the fork server.
 gc.freeze()
 gc.enable()

@@ -1,4 +1,4 @@
-"""New points for a study: decided on by the engine, or quasi-random where it cannot decide."""
+"""New points for a study: chosen by the engine, or quasi-random if the engine does not reply in time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from adabkb_service.storage.rows import Origin, StudyRow
 Array = NDArray[np.float64]
 
 ATTEMPTS = 50
-"""Draws per fallback point to find a new one."""
+"""The maximum number of draws for a fallback point that is not known yet."""
 MOST_TRIALS = 1 << 32
-"""A number larger than the number of trials of a study, which separates the random streams of trials."""
+"""More than the number of trials of any study. Attempt k for trial n uses the random stream n + k * MOST_TRIALS."""
 MOST_KNOWN = 10_000
-"""The maximum number of trials, and of results, that a fallback point is compared with."""
+"""The maximum number of trials, and that of results, with which a fallback point is compared."""
 
 
 class Expected(NamedTuple):
@@ -38,11 +38,11 @@ class Expected(NamedTuple):
     lcb: float
     ucb: float
     metrics: dict[str, Expected] | None = None
-    """Predictions of the study's metrics that have results, by name; None without metrics."""
+    """Metric -> its prediction, for the metrics that have results; None in a study without metrics."""
     feasible_probability: float | None = None
     """Probability that the point satisfies all outcome constraints."""
     is_of_first: bool = False
-    """Whether the numbers are those of the first of several objectives, which is also among the metrics."""
+    """Whether mean, std and bounds are those of the first of several objectives, which is also among ``metrics``."""
 
     @property
     def is_finite(self) -> bool:
@@ -84,12 +84,12 @@ def expected(
 
 
 def _with_results(names: Sequence[str], predictions: Sequence[Expected]) -> dict[str, Expected]:
-    """By name, without those of metrics that have no result yet."""
+    """Name -> prediction, without metrics that have no result yet."""
     return {name: each for name, each in zip(names, predictions, strict=True) if not math.isnan(each.mean)}
 
 
 def in_units(found: Prediction, sign: float) -> list[Expected]:
-    """Predictions of the engine without metrics, with this sign."""
+    """Predictions of the engine, multiplied by ``sign``, without those of metrics."""
     mean, low, high = found.mean, found.lcb, found.ucb
     if sign < 0:
         mean, low, high = -mean, -high, -low
@@ -108,13 +108,13 @@ class Proposal:
     """Whether the refinement reached the engine's cap on expansions."""
     phase: Phase | None = None
     expected: Expected | None = None
-    """Prediction there from the results alone; None if unavailable."""
+    """The prediction at the point, from the results alone; None if there is none."""
     fixed: dict[str, Any] | None = None
     """Fixed parameter values."""
     trust: dict[str, float] | None = None
-    """Weight of each older study that the search begins from, by name; None without any."""
+    """Older study -> its weight in the model; None without older studies."""
     gap: float | None = None
-    """The gap after the results that the point depends on; None if not known."""
+    """The gap when the point was chosen; None if it was not known."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Changed:
     baseline: Any
     value: Any
     gain: float
-    """Expected loss of the objective, in its units, if only this value is reset to the baseline."""
+    """How much worse the objective is expected to be, in its units, if only this parameter is set to the baseline."""
 
 
 @dataclass(frozen=True)
@@ -136,14 +136,14 @@ class Recommended:
     mean: float
     std: float
     expected: Expected | None
-    """The prediction there, for its metrics; None without metrics."""
+    """The prediction at the point, of which the metrics are used; None without metrics."""
     changes: list[Changed] | None = None
     """Differences from the baseline; None without a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A point decided on, and the engine's state once it is issued."""
+    """A point that the engine chose, and the engine's state after it is issued."""
 
     proposal: Proposal
     state: Any
@@ -158,17 +158,18 @@ def fallbacks(
     before: Sequence[Proposal],
     within: Restriction,
 ) -> list[Proposal]:
-    """Quasi-random points for the next trials, seeded by (seed, trial number), so that a retry draws the same ones.
+    """Quasi-random points for the next trials. Each is determined by the study's seed and the trial's number, so a
+    repeated call draws the same points.
 
-    In a finite space the draw avoids known points where possible. If parameters are fixed, no new points may be left;
-    then fewer are returned, unless repeats are useful.
+    In a finite space, known points are avoided where possible. With fixed parameters, there may be too few new points:
+    then fewer are returned, unless the study's noise makes repetitions useful.
 
     Args:
-        connection: to read from.
-        study: row of the study.
+        connection: a connection to the database.
+        study: the row of the study.
         count: number of the next trials.
-        before: points of the first of these trials.
-        within: what the points have in common.
+        before: points for the first of these trials, which need no fallback.
+        within: the restriction on the points.
     """
     definition = definition_of(study.definition)
     space = definition.space()
@@ -195,8 +196,8 @@ def fallbacks(
 
 
 def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat: bool) -> Array | None:
-    """A random point, (d,), of a slice for the trial with this number, not a known one if possible; None if there is
-    none."""
+    """A quasi-random point, (d,), of a slice, for the trial with this number. It is not a known point, if one is found.
+    Else it is a known point if ``may_repeat``, and None if not."""
     if not left.size:  # all rows of a catalogue are withdrawn
         return None
     for attempt in range(ATTEMPTS):

@@ -1,4 +1,5 @@
-"""Queries to a model that has processed its log. Each takes the model and the arguments of ``Ask``."""
+"""The questions that a model answers. Each function gets a model that has processed its log, and the arguments of
+``Ask``."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ Point = dict[str, Any]
 MOST_CHECKED = 20
 """The maximum number of untried choices of a parameter that are checked against the constraints."""
 MOST_WRITTEN = 200
-"""The number of latest results whose decimals are counted."""
+"""The number of latest results among which the largest number of decimals is found."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class SliceThrough:
     values: list[list[Any]]
     """Grid values along each axis."""
     at: Point
-    """The point that the slice goes through."""
+    """The point through which the slice goes."""
     predictions: list[Expected]
 
 
@@ -58,13 +59,13 @@ class CellExtent:
 
 @dataclass(frozen=True)
 class CellBelief(CellExtent):
-    """A cell and its posterior, in the objective's units and sign."""
+    """A cell and the posterior at its centroid, in the units and sign of the objective or of a metric."""
 
     mean: float
     std: float
     """Standard deviation at the centroid."""
     index: float | None
-    """See ``Policy.cell_indices``."""
+    """See ``Policy.cell_indices``; None for a metric, and if it is not finite."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Judged:
     value: float
     predicted: Expected
     tail: float
-    """Probability of a result at least as far from the mean."""
+    """Predicted probability of a result at least as far from the mean."""
     doubted: bool
     """Whether the result has less weight because the others contradict it."""
 
@@ -92,7 +93,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Spread:
-    """Distribution of the results of the objective or of a metric."""
+    """Range and decimals of the results of the objective or of a metric."""
 
     low: float
     high: float
@@ -102,26 +103,27 @@ class Spread:
 
 @dataclass(frozen=True)
 class Assessed:
-    """Facts about a model for the sentences of a study's report."""
+    """Facts about a model for the sentences of a study's assessment."""
 
     results: int
     fewest: int | None
-    """Results needed before the gap is known; None if their number does not matter."""
+    """The number of results needed before the gap is known; None if it does not depend on their number."""
     recommended: Point | None
     """Parameters of the recommended point."""
     mean: float | None
-    """Posterior mean there, in the objective's units."""
+    """Posterior mean at the recommended point, in the objective's units."""
     std: float | None
     gap: float | None
     at_best: Expected | None
-    """Prediction at the best result."""
+    """Prediction at the point of the best result."""
     noise: float | None
     """Standard deviation between repeated results at the recommended point; None if the results are not known to be
     noisy."""
     untried: dict[str, list[Any]]
-    """Choices without any trial or result, including excluded ones, by parameter; empty before the first result."""
+    """Parameter -> choices without any trial or result (excluded results count as well). Empty before the first
+    trial."""
     spreads: dict[str, Spread]
-    """By metric; the single objective has the key "". Empty before the first result."""
+    """Metric -> spread of its results. The single objective has the key "". Empty before the first result."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,9 @@ class FrontFound:
     """A Pareto front, in the objectives' units and signs."""
 
     reference: dict[str, float]
-    """The reference point, by name of the objective."""
+    """The reference point: objective -> value."""
     growth: list[tuple[int, float]]
-    """Number of each result that counts, and the hypervolume of the results up to it."""
+    """Number of each result that counts, and the hypervolume of the results up to and including it."""
     results: list[int]
     """Numbers of the results on the front."""
     points: list[tuple[Point, Expected, float]]
@@ -144,14 +146,15 @@ def model_stats(model: Model) -> dict[str, Any]:
 
 
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
-    """The evaluated point of best posterior mean, or an equally good one closer to the baseline, and the gap. The point
-    is None before the first result."""
+    """The recommended point and the gap. The point is the evaluated point with the best posterior mean or, with a
+    baseline, one that is almost as good and closer to the baseline. It is None before the first result."""
     found = model.policy.recommend(model.state, feasible)
     return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
 
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
-    """As ``recommended``, with fixed parameter values: the point need not have been evaluated."""
+    """As ``recommended``, but with fixed parameter values and without the gap. The point need not have been
+    evaluated."""
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 
@@ -159,7 +162,7 @@ def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: f
 def _recommended(
     model: Model, found: Recommendation | None, fixed: Point, feasible: float, tolerance: float
 ) -> Recommended | None:
-    """A recommended point with fixed parameter values, moved towards the baseline, in the user's units."""
+    """A recommendation of the engine, moved towards the baseline, in the user's units."""
     if found is None:
         return None
     space, baseline = model.dataset.space, model.definition.baseline
@@ -192,7 +195,7 @@ def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int |
 
 
 def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
-    """The dictionary's points with ordinals above ``after``, by ordinal."""
+    """The first ``limit`` points of the dictionary with ordinals above ``after``, ordered by ordinal."""
     ordinals = [ordinal for ordinal in model.policy.dictionary(model.state) if ordinal > after][:limit]
     points = model.dataset.distinct_points()
     return [(ordinal, model.dataset.parameters_at(points[ordinal])) for ordinal in ordinals]
@@ -219,8 +222,8 @@ def front(model: Model, feasible: float) -> FrontFound:
 
 
 def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
-    """The number of results, and the sensitivity of the posterior mean of a metric (of the objective if None) to the
-    parameters. The sensitivity is None for too few results and for a constant mean."""
+    """The number of results, and how sensitive the posterior mean of a metric (of the objective if None) is to each
+    parameter. The sensitivity is None if there are too few results, or if the mean is constant."""
     results = len(model.dataset.numbers(metric))
     if results < FEWEST_RESULTS:
         return results, None
@@ -229,8 +232,8 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Non
 
 
 def validation(model: Model, metric: str | None) -> Validated:
-    """Leave-one-out predictions of the results of a metric, or of the objective if None. Estimates of stopped trials
-    are not results."""
+    """Leave-one-out predictions of the results of a metric (of the objective if None). Estimates of stopped trials are
+    left out."""
     state, sign = model.of(metric)
     counting, found = model.dataset.numbers(metric), model.policy.left_out(state)
     if found is None:
@@ -242,11 +245,11 @@ def validation(model: Model, metric: str | None) -> Validated:
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:
-    """Facts about a model that no other question provides, for a study's report.
+    """Facts about a model for a study's assessment, beyond those that other questions provide.
 
     Args:
         model: the model of the study.
-        best: the parameters of the best result.
+        best: the parameters of the best result; None without one.
     """
     space, policy = model.dataset.space, model.policy
     preferred = policy.recommend(model.state) if model.dataset.objective is None else None
@@ -267,7 +270,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
 
 
 def _spreads(model: Model) -> dict[str, Spread]:
-    """By metric; the single objective has the key "". Empty before the first result."""
+    """Metric -> spread, as in ``Assessed``."""
     record, dataset = model.dataset.record(), model.dataset
     named = {"": (record.values, model.sign)} if dataset.objective is None else {}
     if dataset.objective is not None:
@@ -298,7 +301,7 @@ def _untried(model: Model) -> dict[str, list[Any]]:
     positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.handed_out()])
     found, active = {}, space.activity.active(positions)
     for number, axis in enumerate(space.axes):
-        if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most of its rows are untried
+        if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most rows of a catalogue are untried
             tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
             left = [axis.value(index) for index in range(axis.count) if index not in tried]
             if possible := [value for value in left if len(left) > MOST_CHECKED or _is_possible(space, axis, value)]:
@@ -313,9 +316,10 @@ def _is_possible(space: Space, axis: ChoiceAxis, value: Any) -> bool:
 
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
-    """Predictions along some axes, with at most ``points`` values of each. The slice goes through the recommended
-    point, or through the middle of the space before the first result, moved to where these axes are active. ``at``
-    overrides positions by axis. Other shares of a mixture adapt."""
+    """Predictions on a grid along some axes, with at most ``points`` values of each. The slice goes through the
+    recommended point or, before the first result, through the middle of the space; ``at`` overrides its position on
+    other axes. If one of the axes is inactive there, the point is moved to where they are active. Where an axis is a
+    share of a mixture, the other shares adapt."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())
@@ -331,7 +335,7 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
 def partition(
     model: Model, after: int, limit: int, status: str | None, metric: str | None
 ) -> tuple[list[CellBelief], int | None]:
-    """Cells of a page (see ``_page``) with their posterior of a metric, or of the objective if None."""
+    """Cells of a page (see ``_page``), each with the posterior of a metric (of the objective if None)."""
     keys, last = _page(model, after, limit, status)
     if not keys:
         return [], None
@@ -339,7 +343,7 @@ def partition(
     predictions = model.predict(np.array([each.centroid for each in found]))
     if metric is not None:
         predictions = [each.metrics[metric] for each in predictions if each.metrics and metric in each.metrics]
-        if not predictions:  # it has no result yet
+        if not predictions:  # the metric has no result yet
             return [], None
     indices = [math.nan] * len(keys)
     if metric is None:
@@ -351,7 +355,8 @@ def partition(
 
 
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
-    """The keys of at most ``limit`` cells in order of creation, and the number of the last one if more may follow.
+    """The keys of at most ``limit`` cells in order of creation, and the number of the last one as ``after`` of the next
+    page, or None if no more can follow.
 
     Args:
         model: the model of the study.
@@ -377,7 +382,7 @@ def _described(model: Model, keys: list[str], found: list[CellBox]) -> Iterator[
 
 
 def stored(_: Model) -> None:
-    """Return nothing: the rows of the model are stored before the answer."""
+    """Return nothing. ``ModelHost`` stores the model before it answers this question."""
 
 
 def _finite(value: float) -> float | None:

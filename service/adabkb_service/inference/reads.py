@@ -1,6 +1,6 @@
-"""Long queries to models, answered one after the other while the models continue with their steps.
+"""Long questions to models, answered one after the other while the models continue with their steps.
 
-A snapshot of the model answers each query, so that the study can proceed.
+Each question is answered with a snapshot of the model, so that the model itself can change meanwhile.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from adabkb_service.inference.questions import QUESTIONS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """A question and the model that answers it."""
+    """A question, and the model with which it is answered."""
 
     number: int
     """Number of the message."""
     message: Ask
     model: Model
-    """A snapshot."""
+    """A snapshot of the study's model."""
 
     def has_answer_of(self, other: Read) -> bool:
-        """Whether ``other`` asks the same question of a model that is recent enough for this one."""
+        """Whether the answer to ``other`` also answers this question: it is the same question, to a model that has
+        folded all events that this one needs."""
         mine, its = self.message, other.message
         return (
             (mine.study_id, mine.incarnation, mine.question) == (its.study_id, its.incarnation, its.question)
@@ -62,7 +63,7 @@ class Reads:
         self._is_over = False
 
     def takes(self, message: Ask) -> bool:
-        """Whether a question belongs here: it is long and read-only."""
+        """Whether a question belongs into this queue: its answer is expected to take long, and stores nothing."""
         return message.question != "stored" and self._is_long(message.study_id, message.question)
 
     def put(self, read: Read) -> None:
@@ -72,13 +73,13 @@ class Reads:
             self._changed.notify()
 
     def take(self) -> Read | None:
-        """The next question, blocking until one is queued; None after the end."""
+        """Wait for the next question, and return it. None after ``end``."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_over)
             return None if self._is_over else self._waiting.popleft()
 
     def withdraw(self, study_id: str, number: int) -> list[int]:
-        """Remove a withdrawn question; return the numbers of its messages, if it was still queued."""
+        """Remove a withdrawn question from the queue. Return the numbers of its messages; none if it was not queued."""
         with self._changed:
             gone = [
                 each for each in self._waiting if (each.message.study_id, each.message.number) == (study_id, number)
@@ -88,7 +89,7 @@ class Reads:
             return [each.number for each in gone]
 
     def same(self, read: Read) -> list[int]:
-        """Remove the queued questions that the answer of a read also answers, and return the numbers of their
+        """Remove the queued questions that the answer to ``read`` also answers. Return the numbers of their
         messages."""
         with self._changed:
             same = [each for each in self._waiting if each.has_answer_of(read)]
@@ -97,7 +98,7 @@ class Reads:
             return [each.number for each in same]
 
     def end(self) -> None:
-        """Stop the threads that answer."""
+        """Make ``take`` return None, so that the threads that answer stop."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

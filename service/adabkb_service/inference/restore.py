@@ -22,8 +22,8 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
 
     Args:
         study: the row.
-        created: event of the study's creation, which has its original space and the data of older studies; None
-            where neither matters, as before its first suggestion.
+        created: the event of the study's creation, which holds its original space and the snapshots of older studies.
+            None where neither is needed.
     """
     stored = study.definition if created is None else first_stored(created.payload["definition"])
     definition = definition_of(stored)
@@ -47,12 +47,12 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
 
 
 def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:
-    """The model as of ``studies.model_seq``, from its rows.
+    """The model as of event ``study.model_seq``, rebuilt from the stored rows.
 
     Args:
         study: the row.
-        log: events of the study up to ``model_seq``, and at least the first one.
-        cells, dictionary: stored rows as of ``model_seq``.
+        log: the events of the study up to ``model_seq``, at least the first event.
+        cells, dictionary: the stored rows.
     """
     model = start(study, log[0])
     model.accept(log[: study.model_seq])
@@ -67,7 +67,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
 
 
 def _config(definition: StoredDefinition, created: EventRow | None) -> Any:
-    """The configuration of the engine, including the older studies in the event of creation."""
+    """The configuration of the engine, with the snapshots of older studies from the event of the study's creation."""
     config = definition.config()
     older = [] if created is None else snapshots_of(created.payload)
     if not older or not isinstance(config, auto.Config):

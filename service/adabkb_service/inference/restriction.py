@@ -1,4 +1,4 @@
-"""The values that new points must have: those of a request, and those of a plate."""
+"""Values that new points must have: those that a request fixes, and those that a plate shares."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What the points of a request have in common."""
+    """Which values the points for a request must have."""
 
     fixed: Values | None = None
-    """Values that the request gives, in stored form; None for none."""
+    """Name -> value that the request fixes, in the stored form; None if it fixes none."""
     shared: tuple[str, ...] = ()
     """Parameters whose values are equal on a plate; the first point of a plate determines them."""
     plate: Values | None = None
-    """The values of the plate that the points continue; None if they begin one, and in a study without plates."""
+    """The shared values of the plate that the points continue. None if they begin a plate, and in a study without
+    plates."""
 
     def is_like(self, other: Restriction) -> bool:
-        """Whether another restriction is the same, as JSON."""
+        """Whether another restriction is the same. Values are compared as JSON."""
         return self.shared == other.shared and are_alike(self.fixed, other.fixed) and are_alike(self.plate, other.plate)
 
     @property
     def continued(self) -> Values | None:
-        """The values of a point on the plate that is continued, or of the first point of a plate."""
+        """The fixed values of the next point: the request's, with those of the plate if one is continued."""
         return self.fixed if self.plate is None else _joined(self.fixed, self.plate)
 
     def after(self, first: Mapping[str, Any]) -> Values | None:
-        """The values of all points of a plate, given the parameters of its first one."""
+        """The fixed values of all points of a plate, given the parameters of its first point."""
         return _joined(self.fixed, {name: first[name] for name in self.shared})
 
 
@@ -41,4 +42,4 @@ def _joined(fixed: Values | None, plate: Values) -> Values | None:
 
 
 UNRESTRICTED = Restriction()
-"""Points of the whole space, in a study without plates."""
+"""All points of the space, in a study without plates."""

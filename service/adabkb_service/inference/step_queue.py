@@ -1,12 +1,13 @@
-"""Choose the study that takes the next step in a model process, in each of two lanes.
+"""Choose the study that takes the next step in a model process. There are two lanes, each with its own thread.
 
-A step cannot be interrupted. Steps that are expected to be long wait in the slow lane, so that a short step waits only
-for short ones. In each lane the shortest step goes first, unless it arrived much later: a study with few results does
-not queue behind many large ones. Questions go after the steps for suggestions and results; ``reads`` answers long ones.
+A step cannot be interrupted. Steps that are expected to be long are queued in the slow lane, so that a short step waits
+only for short ones. In each lane the shortest step goes first, unless it arrived much later. So a study with few
+results does not wait for many large studies. Questions go after the steps for suggestions and results. Long questions
+are passed on to ``reads``.
 
-The expected time of a step is the mean time of the study's latest steps of its kind. Steps that learn hyperparameters
-are a separate kind: they are rare, and take up to a hundred times as long as the others. So is each question. A kind
-that is new in a study is expected to take as long as in other studies.
+The expected time of a step is the mean time of the study's latest steps of the same kind. Steps that learn
+hyperparameters are a separate kind: they are rare, and take up to a hundred times as long as others. Each question is a
+kind of its own. If a study has no steps of a kind yet, a question is expected to take as long as in other studies.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ from cachetools import LRUCache
 QUICK, SLOW = range(2)
 """The lanes."""
 FOLDS, LEARNS = "folds", "learns"
-"""Kinds of steps; all others are questions."""
+"""Kinds of steps: folding, and folding with learning of hyperparameters. All other kinds are names of questions."""
 LONG_AT_FIRST = {LEARNS, "assessment", "front", "importance", "partition", "slice_through", "validation"}
-"""Kinds that count as long until one has been timed."""
+"""Kinds whose steps count as long until the first was timed."""
 LONG_SECONDS = 0.03
-"""Expected processor time from which a step belongs to the slow lane."""
+"""A step with a longer expected processor time belongs to the slow lane."""
 LATEST = 0.1
-"""Weight of the latest step in a mean; small enough that a single long step changes it little."""
+"""Weight of the latest step in the mean. It is small, so that a single long step changes the mean little."""
 KNOWN = 20_000
-"""Number of means kept: a study unused for long counts as new."""
+"""The maximum number of means in memory. A study whose means were dropped counts as new."""
 LONGEST_SECONDS = 1.0
-"""Limit of the expected processor time in the order of steps."""
+"""In the order of steps, the expected processor time counts at most this much."""
 STRETCH = 100.0
-"""A step that is shorter by 1 s goes before a step that arrived up to this many seconds earlier."""
+"""If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
+later."""
 QUESTION_SECONDS = 1.0
-"""A question goes after any other step that arrives up to this many seconds later."""
+"""A question goes after another step, even if that arrives up to this many seconds later."""
 
 
 class StepQueue:
@@ -47,21 +49,22 @@ class StepQueue:
         self._clock = clock
         self._changed = threading.Condition()
         self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
-        """Per lane, a heap of rank, order of arrival and study."""
+        """For each lane, a heap of entries (rank, order of arrival, study)."""
         self._places: dict[str, tuple[float, int, str]] = {}
         """Study -> its valid heap entry; its other entries are obsolete."""
         self._asked: set[str] = set()
         """Studies whose valid entry is a question."""
         self._arrivals = itertools.count()
         self._means: LRUCache[tuple[str, str], float] = LRUCache(KNOWN)
-        """(study, kind) -> mean processor time of such steps in seconds; ("", kind) over all studies."""
+        """(study, kind) -> mean processor seconds of the study's steps of this kind. The key ("", kind) is for all
+        studies."""
         self._is_over = False
 
     def wait(self, study_id: str, kind: str) -> None:
         """Queue a study for a step of a kind.
 
-        A step that learns has the rank of an ordinary step, since a result waits for it. A long question is only passed
-        on, so it counts as instant.
+        A step that learns gets the rank of an ordinary step, since a result waits for it. A long question is only
+        passed on to ``reads``, so its step counts as taking no time.
         """
         with self._changed:
             lane, seconds, handicap = QUICK, self._expected(study_id, FOLDS if kind == LEARNS else kind), 0.0
@@ -76,13 +79,14 @@ class StepQueue:
             self._changed.notify_all()
 
     def hasten(self, study_id: str, kind: str) -> None:
-        """Replace a queued question of a study by a step of another kind."""
+        """If a study is queued for a question, and ``kind`` is not a question, queue it for a step of this kind
+        instead."""
         with self._changed:
             if study_id in self._places and study_id in self._asked and kind in (FOLDS, LEARNS):
                 self.wait(study_id, kind)
 
     def is_long_question(self, study_id: str, kind: str) -> bool:
-        """Whether the kind is a question whose answer is expected to take long."""
+        """Whether a kind is a question whose answer is expected to take long."""
         with self._changed:
             return kind not in (FOLDS, LEARNS) and self._is_long(study_id, kind)
 
@@ -96,7 +100,7 @@ class StepQueue:
         return self._means.get((study_id, kind), at_first)
 
     def take(self, lane: int) -> str | None:
-        """The study that takes the next step in a lane, blocking until one is queued; None after the end."""
+        """Wait for the study that takes the next step in a lane, and return it. None after ``end``."""
         waiting = self._waiting[lane]
         with self._changed:
             while True:
@@ -109,14 +113,14 @@ class StepQueue:
                     return self._places.pop(place[-1])[-1]
 
     def stepped(self, study_id: str, kind: str, seconds: float) -> None:
-        """Note the processor time of a step."""
+        """Update the means with the processor time of a step."""
         with self._changed:
             for whose in (study_id, ""):
                 mean = self._means.get((whose, kind), seconds)
                 self._means[whose, kind] = mean + LATEST * (seconds - mean)
 
     def end(self) -> None:
-        """Issue no more steps."""
+        """Make ``take`` return None."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

@@ -1,7 +1,7 @@
-"""The models of one process: restored from the database, cached in bounded memory, and stored again.
+"""The models of one process. They are restored from the database, cached in limited memory, and stored again.
 
-While a server runs, only this module writes the rows of a model (cells, dictionary, checkpoint). They may lag some
-events behind the log; restoring a model folds the missing events.
+While a server runs, only this module writes the rows of a model (cells, dictionary, checkpoint). They may lack the
+latest events, which are folded after the model is restored.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 
 SAVE_EVENTS = 50
-"""The maximum number of events that the stored rows may lag behind the log while a server runs."""
+"""While a server runs, a model is stored when its rows lack this many events of the log."""
 MEASURED_EVENTS = 20
 """Events between two measurements of a model's size."""
 BYTES_PER_RESULT = 1500
-"""Approximate size of a result and its trial in the dataset."""
+"""Approximate size of a result and its trial in the dataset, in bytes."""
 
 
 class ModelStore:
@@ -50,8 +50,8 @@ class ModelStore:
             return self._models.get(study_id)
 
     def keep(self, study_id: str, model: Model) -> None:
-        """Cache a model and evict the least recently used ones; a model larger than the whole cache is not kept. Its
-        size is measured again every ``MEASURED_EVENTS`` events."""
+        """Cache a model, and evict the least recently used ones if the cache is full. A model that is larger than the
+        whole cache is not cached. The size of a model is measured again every ``MEASURED_EVENTS`` events."""
         with self._guard:
             if self._models.get(study_id) is model and model.seq < model.measured_seq + MEASURED_EVENTS:
                 return
@@ -62,7 +62,7 @@ class ModelStore:
 
     @property
     def bytes(self) -> int:
-        """Size of all cached models."""
+        """Size of all cached models in bytes."""
         return int(self._models.currsize)
 
     def drop(self, study_id: str) -> None:
@@ -71,12 +71,12 @@ class ModelStore:
             self._models.pop(study_id, None)
 
     def unsaved(self) -> list[tuple[str, Model]]:
-        """Models that are newer than their stored rows."""
+        """Studies and models with changes that are not stored."""
         with self._guard:
             return [(name, model) for name, model in self._models.items() if model.seq > model.saved_seq]
 
     def restored(self, study_id: str, incarnation: str) -> Model | None:
-        """The model as stored; None if this incarnation of the study does not exist."""
+        """A model rebuilt from the stored rows; None if this incarnation of the study does not exist."""
         with self._database.reading() as connection:
             study = studies.find(connection, study_id)
             if study is None or study.incarnation != incarnation:
@@ -91,8 +91,8 @@ class ModelStore:
             return events.page(connection, study_id, seq, until - seq)
 
     def save(self, study_id: str, model: Model) -> None:
-        """Write the changes since the model was stored. Write nothing if another server has stored a later state, or if
-        the study was deleted.
+        """Store the changes of a model since it was last stored. Write nothing if another server has stored a later
+        state, or if the study was deleted.
 
         Raises:
             Contention, Busy, Unavailable: nothing was written.
@@ -122,8 +122,8 @@ def write(
 
 
 def size_of(model: Model) -> int:
-    """Approximate size of a model in bytes: arrays, including those of prefetched decisions, cells, dataset and
-    tables."""
+    """Approximate size of a model in bytes: the arrays of its state and of the states after its decisions, its cells,
+    its dataset and its tables."""
     states = [model.state, *(decision.state for decision in model.decided)]
     arrays = sum(array.nbytes for array in _arrays(states, set()))
     results = len(model.dataset.results) + len(model.dataset.awaited)
@@ -132,7 +132,7 @@ def size_of(model: Model) -> int:
 
 
 def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
-    """Each array of a state once, however deeply nested in this package's objects."""
+    """Each array in a state, however deeply it is nested in objects of this package, but each only once."""
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -147,7 +147,7 @@ def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """The members of one of this package's objects or of a collection, except a collection of numbers."""
+    """The members of a collection (none if it holds numbers or texts), or of an object of this package."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -1,7 +1,8 @@
 """The main function of a model process: three threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. The second thread, with a low priority, does the steps that are expected to take
-long, so that the others need not wait for them. The third thread answers long questions, which no step waits for.
+The first thread does the short steps; most take a few milliseconds. The second thread, with a low priority, does the
+steps that are expected to take long, so that short steps need not wait for them. The third thread answers long
+questions.
 """
 
 from __future__ import annotations
@@ -35,29 +36,30 @@ LANES = {QUICK: "models-quick", SLOW: "models-slow"}
 READS = "models-reads"
 """Names of the threads."""
 NICENESS = {LANES[QUICK]: 0, LANES[SLOW]: 10, READS: 10}
-"""Niceness of the threads on Linux. At 10, a thread gets about a tenth of the time of another one on a busy core."""
+"""Niceness of the threads on Linux. On a busy core, a thread with 10 gets about a tenth of the time that a thread with
+0 gets."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
-"""The time after which a thread with the interpreter lock must yield to a waiting one."""
+"""The time after which a thread must yield the interpreter lock to a waiting thread."""
 HANG_SECONDS = 120.0
-"""A step that takes longer counts as hung: the process ends, and the server starts a new one."""
+"""A step that takes longer than this counts as hung: the process ends itself, and the server starts a new one."""
 NOT_A_REPLY = -1
-"""Message number of a report that is not a reply."""
+"""Message number of a message to the server that is not a reply."""
 
 
 class Lane:
-    """A thread that performs steps in order, each labelled with its study."""
+    """A thread that performs steps, each given with its study, one after the other."""
 
     def __init__(self, name: str, steps: Iterator[tuple[str, Callable[[], None]]]) -> None:
         self.started: float | None = None
-        """When the current step began."""
+        """When the current step began, by ``time.monotonic``; None between steps."""
         self._steps = steps
         self._at_work: str | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:
-        """The study whose step has run for longer than this, if any."""
+        """Wait up to ``seconds`` for the thread to end. Return the study of the step that is still running, or None."""
         self._thread.join(seconds)
         return self._at_work
 
@@ -70,7 +72,7 @@ class Lane:
 
 
 def _lower_priority(niceness: int) -> None:
-    """Set the priority of this thread, where the system supports and allows it."""
+    """Lower the priority of this thread, where the system supports and allows it."""
     if niceness and sys.platform == "linux":
         thread = threading.get_native_id()
         with suppress(OSError):
@@ -95,7 +97,7 @@ class Worker:
         self._lanes = [Lane(name, self._steps(kind)) for kind, name in LANES.items()]
         self._answering = Lane(READS, self._answers())
         self._spent: defaultdict[str, float] = defaultdict(float)
-        """Processor time by study, not reported to the server yet."""
+        """Study -> processor seconds that were not reported to the server yet."""
 
     def serve(self) -> None:
         """Process messages until the server sends None or ends."""
@@ -111,7 +113,7 @@ class Worker:
         self._reads.end()
 
     def _save_all(self) -> None:
-        """Store all models without a running step; the others may be in the middle of an event."""
+        """Store all models except those with a running step, which may have folded an event only in part."""
         self.end()
         at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(self._saving_seconds / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
@@ -119,7 +121,7 @@ class Worker:
         saving.join(self._saving_seconds)
 
     def take(self, number: int, message: Message) -> None:
-        """Process a message for one of the lanes."""
+        """Queue a message, and schedule a step for its study."""
         self.host.post(number, message)
         self._schedule(message.study_id)
 
@@ -150,12 +152,12 @@ class Worker:
             self._tell(number, reply)
 
     def step(self, study_id: str) -> None:
-        """Do a part of the queued work for a study, and queue the next part."""
+        """Perform a step of a study, and queue its next step if more work is left."""
         kind, before = self.host.kind_of_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
-        # processor time, since on a busy machine the wall time of every step is long
+        # processor time is counted, since on a busy machine, each step takes long by the clock
         seconds = time.thread_time() - before
-        # The last step finds no work, so its time is not representative. A long question was only forwarded.
+        # The last step finds no work, and a long question is only passed on, so their times are not counted.
         if has_more and not self.steps.is_long_question(study_id, kind):
             self.steps.stepped(study_id, kind, seconds)
         with self._guard:
@@ -185,13 +187,13 @@ class Worker:
             self._tell(NOT_A_REPLY, Spent(spent))
 
     def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
-        with self._sending, suppress(OSError):  # the server has ended, which the reader will notice
+        with self._sending, suppress(OSError):  # the server has ended; ``serve`` notices it
             self._pipe.send((number, reply))
 
 
 def limit_memory(megabytes: int) -> None:
-    """Limit the memory of this process, where the system allows it. Exceeding it raises ``MemoryError`` in one study,
-    whose points are quasi-random from then on; other studies are not affected."""
+    """Limit the memory of this process, where the system allows it. A step that exceeds the limit raises
+    ``MemoryError``. This study then gets quasi-random points; other studies are not affected."""
     if sys.platform == "linux":
         import resource  # noqa: PLC0415 (not on Windows)
 

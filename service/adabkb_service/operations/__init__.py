@@ -1,1 +1,1 @@
-"""The operations on studies, one per module. Only this package uses both database rows and arrays."""
+"""The operations on studies, usually one per module. Only this package uses both database rows and arrays."""

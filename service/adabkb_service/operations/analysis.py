@@ -34,13 +34,14 @@ Array = NDArray[np.float64]
 MOST_POINTS = 1000
 """The maximum number of points of a slice."""
 POINTS = {1: 50, 2: 25}
-"""Default number of values per parameter, by the number of parameters."""
+"""Number of parameters that vary -> default number of values of each."""
 MOST_VALUES = {1: MOST_POINTS, 2: 31}
-"""The maximum number of values per parameter, by the number of parameters."""
+"""Number of parameters that vary -> maximum number of values of each."""
 
 
 def importance(service: Service, study_id: str, metric: str | None = None) -> answers.Importance:
-    """Return the Sobol' indices of the posterior mean for each parameter, of a metric or, by default, of the objective.
+    """Return the Sobol' indices of each parameter, computed from the posterior mean of a metric or, by default, of the
+    objective.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -68,7 +69,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
-    """Return the leave-one-out predictions of a model with their mean errors."""
+    """Return a model's leave-one-out predictions, their mean error, and that of the median of the other results."""
     if not found.judged:
         reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
@@ -87,7 +88,7 @@ def validated(definition: StudyDefinition, found: Validated) -> answers.Validati
         for each in found.judged
     ]
     values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
-    size = float(np.abs(values).max()) or 1.0  # scaled, so that differences do not overflow
+    size = float(np.abs(values).max()) or 1.0  # the values are divided by this, so that differences do not overflow
     off = np.abs(values / size - means / size)
     return answers.Validation(
         results=found.results,
@@ -128,11 +129,12 @@ def slice_through(
         study_id: the study's id.
         names: the parameters that vary.
         points: the maximum number of values per parameter; None for the default.
-        at: fixed values of other parameters. By default they are those of the recommended point, unless they make a
-            varying parameter inactive.
+        at: fixed values of other parameters. Parameters that are not given here have the values of the recommended
+            point, unless such a value makes a varying parameter inactive.
 
     Raises:
-        Invalid: a parameter or a value does not exist, there are too many points, or a parameter is inactive there.
+        Invalid: a parameter does not exist, a value is invalid, there are too many points, or the fixed values make a
+            varying parameter inactive.
         Unavailable: the model has failed.
     """
     return repeating(service.timeouts.contention)(_slice_through, service, study_id, names, points, at)
@@ -162,9 +164,10 @@ def _slice_through(
 def partition(
     service: Service, study_id: str, after: int, limit: int, status: CellStatus | None, metric: str | None = None
 ) -> tuple[list[answers.PartitionCell], int | None]:
-    """Return cells in order of creation, with predictions of a metric or, by default, of the objective.
+    """Return up to ``limit`` cells in order of creation, with predictions of a metric or, by default, of the objective.
 
-    The first ``after`` cells are skipped. Also return how many to skip for the next page; None on the last page.
+    The first ``after`` cells are skipped; ``status`` restricts the cells to one status. The second value returned is
+    the ``after`` of the next page; None on the last page.
 
     Raises:
         Unavailable: the model has failed.
@@ -193,7 +196,7 @@ def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImp
 
 
 def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
-    """Return the errors in the names of the varied parameters."""
+    """Return the errors in the names of the parameters that vary."""
     faults, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
     for position, name in enumerate(names):
         sentence = space.problems({name: None}).get(name) if name not in _names(space) else None
@@ -217,7 +220,8 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
 
 
 def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
-    """Return the errors of fixed values that make the varied parameters inactive."""
+    """Return the errors of fixed values that make the varying parameters inactive, and of parameters that are never
+    active together."""
     faults, both = [], " and ".join(map(shown, names))
     for name, allowed in space.activity.needed(names).items():
         axis = space.activity.by_name[name]

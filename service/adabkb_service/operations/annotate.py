@@ -20,7 +20,7 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
     Args:
         study_id: the study's id.
         number: the trial's number.
-        changes: values by name, as in a JSON merge patch; null removes a name.
+        changes: name -> new value, as in a JSON merge patch; None removes the attribute.
         key: the idempotency key of the request.
 
     Raises:

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
 IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
-"""Probabilities, corrected for the number of results, below which a result is an outlier. The second one applies to
-results whose distance from all others exceeds the range of these, such as a result with a misplaced decimal point."""
+"""A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
+number. The second number applies to a result that is farther from all others than their range, such as one with a
+misplaced decimal point."""
 POOR = 0.85
-"""The model is poor if the error of its predictions, divided by that of the median of the other results, exceeds this.
-With 20 results of pure noise, nine ratios in ten exceed it."""
+"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this. If
+20 results are pure noise, nine ratios in ten are."""
 FEWEST_TO_JUDGE = 8
-"""The minimum number of results for a check of the model's predictions."""
+"""The minimum number of results for checks of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."
 
 
@@ -59,7 +60,7 @@ class _Facts:
     model: Assessed | None = None
     """None if the model does not answer."""
     trouble: answers.Check | None = None
-    """The check that reports why the model does not answer."""
+    """The check that says why the model does not answer; None if it does."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
@@ -72,12 +73,13 @@ class _Facts:
 
     @property
     def results(self) -> int:
-        """The number of results that the model has processed or, without a model, that are stored."""
+        """The number of results that the model has processed or, if it does not answer, of all stored results."""
         return self.row.observations if self.model is None else self.model.results
 
     @property
     def gap(self) -> float | None:
-        """The gap after all results or, if the model does not answer, the last one that it reported."""
+        """The gap after all results. If the model does not answer, the last gap that it reported; None if it has
+        failed."""
         if self.model is not None:
             return self.model.gap
         return None if self.is_failed else self.study.gap
@@ -180,7 +182,8 @@ def _is_poor(found: Validation) -> bool:
 
 
 def _is_believed(found: Validation) -> bool:
-    """Return whether a model's importances are reliable: it has enough results, and is not known to predict poorly."""
+    """Return whether a model's importances are reliable: there are enough results, and the model does not predict
+    poorly, as far as this is known."""
     judged = found.results if found.reason == "not_this_system" else len(found.items)
     return judged >= FEWEST_TO_JUDGE and not _is_poor(found)
 
@@ -239,7 +242,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
 
 
 def _probability(study: Study) -> float | None:
-    """Return the probability with which the gap holds; None if the algorithm has no gap."""
+    """Return the probability with which the gap is a bound; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
         return CONFIDENCE
     delta: float | None = getattr(study.algorithm, "delta", None)
@@ -283,7 +286,7 @@ def _of_predictions(
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
-    """Return whether a value is an outlier, given the probability of a value at least as extreme."""
+    """Return whether a value is an outlier. ``tail`` is the predicted probability of a value at least as extreme."""
     others = [each for each in values if each != value]
     if not others:
         return False
@@ -293,14 +296,14 @@ def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
 
 
 def is_too_sure(inside: float, count: int) -> bool:
-    """Return whether significantly fewer than 90% of the results lie inside their 90% intervals, that is, by more than
-    three standard deviations."""
+    """Return whether the share of results inside their 90% intervals is more than three standard deviations below
+    90%."""
     return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
-    """Yield a check for each range at whose end the recommended point lies. If importances are known, only ranges of
-    important parameters count."""
+    """Yield a check for each range at whose end the recommended point lies. Parameters that are known to hardly matter
+    are left out."""
     model = facts.model
     if model is None or model.recommended is None or facts.results < (model.fewest or FEWEST_TO_JUDGE):
         return

@@ -17,13 +17,13 @@ from adabkb_service.operations.naming import Names
 from adabkb_service.operations.widening import Edge
 
 MATTERS = 0.05
-"""Share of the variance above which a parameter is called important."""
+"""A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
 MOST_NAMED = 3
 """The maximum number of important parameters that are named."""
 MOST_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 LONG = 10
-"""Number of results without an improvement from which on the outlook mentions it."""
+"""The outlook mentions a lack of improvement if it has lasted for at least this many results."""
 
 PHASES: Mapping[str | None, str] = {
     "start": "covers the space, because there were too few results to learn from",
@@ -66,7 +66,7 @@ def progress(
         results: the number of results that count.
         digits: the number format of the objective; None without results.
         expected: the model's prediction at the best result.
-        preferred: mean and standard deviation at another point, if the model prefers that point.
+        preferred: mean and standard deviation at the point that the model prefers; None if this is the best result's.
         front: the Pareto front; None with a single objective.
         names: the labels and units of the study.
     """
@@ -162,7 +162,8 @@ def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Names) 
 def findings(
     importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Names
 ) -> str:
-    """Return which parameters matter to each objective, and which choices are untried; empty if neither is known."""
+    """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
+    is known."""
     found = [_matter(name, rows, names) for name, rows in importances.items()]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
@@ -176,12 +177,12 @@ def _choices(name: str, left: Sequence[Any], names: Names) -> str:
 
 
 def matters(each: ParameterImportance) -> bool:
-    """Return whether a parameter matters even if its index is overestimated by its standard error."""
+    """Return whether a parameter's total index is above ``MATTERS`` by more than two standard errors."""
     return each.total - 2.0 * each.total_error > MATTERS
 
 
 def hardly_matters(each: ParameterImportance) -> bool:
-    """Return whether a parameter hardly matters even if its index is underestimated by its standard error."""
+    """Return whether a parameter's total index is below ``MATTERS`` by more than two standard errors."""
     return each.total + 2.0 * each.total_error < MATTERS
 
 
@@ -203,12 +204,12 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
 
 
 def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
-    """Return the expected remaining gain, compared with the noise of a result.
+    """Return sentences about how much further trials can gain, compared with the noise of a result.
 
     Args:
         found: the facts.
         results: the number of results that count.
-        growth: the output of ``growth`` for several objectives.
+        growth: the output of ``growth``; empty with a single objective.
         unit: the unit of the objective.
     """
     told = [growth or _left(found, results, unit)]
@@ -234,8 +235,8 @@ def _left(found: Outlook, results: int, unit: str | None) -> str:
 
 
 def growth(front: Front, latest: int) -> str:
-    """Return how the latest results, up to number ``latest``, changed the Pareto front; empty if there are few
-    results."""
+    """Return a sentence about how the last ``LONG`` results changed the Pareto front. ``latest`` is the number of the
+    last result. Empty if there are few results."""
     before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
     if front.hypervolume is None or not before:
         return ""

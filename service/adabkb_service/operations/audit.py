@@ -19,15 +19,15 @@ DAYS = 400
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:
-    """Add an entry to the audit log, in the transaction of the action that it records. If a person acts, the entry has
-    their subject, name and email."""
+    """Add an entry to the audit log, in the transaction of the recorded action. If the caller is a person, the entry
+    includes their subject, name and email."""
     if (person := caller.person) is not None:
         detail = {**detail, "person": {"subject": person.subject, "name": person.name, "email": person.email}}
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])
 
 
 def page(service: Service, before: int, limit: int) -> list[AuditEntry]:
-    """Return entries, newest first. If ``before`` is not 0, only entries with smaller numbers."""
+    """Return up to ``limit`` entries, newest first. If ``before`` is not 0, only entries with numbers below it."""
     with service.database.reading() as connection:
         found = audit.page(connection, before, limit)
     return [AuditEntry(number=number, **as_values(row)) for number, row in found]

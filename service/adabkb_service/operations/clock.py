@@ -1,4 +1,5 @@
-"""Compare the server's clock with the database's timestamps and clock."""
+"""Compare the service's clock with the timestamps in the database, with this machine's clock and with the database's
+clock."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def warn_of_clock(service: Service) -> None:
-    """Log a warning if the clock is behind the latest change of any study, or if it differs from this machine's
+    """Log a warning if the service's clock is behind the latest change of any study, or differs from this machine's
     clock."""
     now = service.clock()
     with service.database.reading() as connection:
@@ -28,7 +29,7 @@ def warn_of_clock(service: Service) -> None:
 
 
 def follow(clock: SteadyClock) -> None:
-    """Adjust a server's clock to that of the database, and log a warning if the two differ.
+    """Adjust a server's clock to the database's clock. Log a warning if they differ by more than ``TOLERANCE``.
 
     Raises:
         Busy, Unavailable: the database does not answer; the clock is not adjusted.

@@ -1,5 +1,5 @@
-"""PATCH and DELETE of an observation: a correction is an event, and so is a number that the result lacked. The model is
-rebuilt."""
+"""PATCH and DELETE of an observation. A correction is recorded as an event, and so is a number added to a result that
+lacked it. After either, the model is rebuilt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def correct(
     Args:
         study_id: the study's id.
         seq: the observation's number.
-        changes: new ``value``, ``std_error``, ``excluded``, and partial ``metrics`` and ``std_errors``.
+        changes: new ``value``, ``std_error`` and ``excluded``; ``metrics`` and ``std_errors`` need only the entries
+            that change.
         reason: the reason for the log.
         key: the idempotency key of the request.
 
@@ -54,7 +55,8 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
 
 
 def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], reason: str | None = None) -> None:
-    """Record new values of an observation's columns: as a correction, unless they only add numbers that it lacked."""
+    """Record new values of an observation's columns: as a correction, or as a measurement if they only add numbers that
+    the observation lacked."""
     absent = _absent(metrics_of(draft.study.definition))
     told = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
     after = {**told, **changes}
@@ -72,7 +74,7 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
 
 
 def _only_adds(was: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
-    """Whether changes leave all numbers as they were, with their standard errors."""
+    """Return whether changes only add numbers: no known number or standard error changes."""
     if "excluded" in changes or (changes.keys() & {"value", "std_error"} and was["value"] is not None):
         return False
     known = was.get("metrics") or {}

@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
     "fixed": "fixed",
 }
 MOST_NAMED = 10
-"""The maximum number of descriptors that are named."""
+"""The maximum number of descriptors or columns that are named."""
 COSTS: Mapping[str, str] = {
     "told": "given with each result",
     "measured": "the seconds of an attempt, unless given",
@@ -74,19 +74,20 @@ def _values(parameter: Parameter) -> str:
 
 
 def _described(parameter: CategoricalParameter) -> str:
-    """Return the descriptors of a parameter's choices; empty without descriptors."""
+    """Return the names of the descriptors of a parameter's choices; empty if there are none."""
     return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
 
 
 def heads(parameter: CatalogueParameter) -> str:
-    """Return the header line of a catalogue's table. Its first column, the names of the rows, may have any title."""
+    """Return the header line of a catalogue's table. The first column holds the names of the rows; its title is the
+    parameter's name."""
     text = StringIO()
     csv.writer(text, lineterminator="").writerow([parameter.name, *(parameter.columns or ())])
     return text.getvalue()
 
 
 def _named(columns: Sequence[str]) -> str:
-    """Return the first of some column names, and the number of the others."""
+    """Return the first ``MOST_NAMED`` column names, and the number of the others."""
     more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     return f"{', '.join(map(_quoted, columns[:MOST_NAMED]))}{more}"
 
@@ -97,7 +98,7 @@ def _quoted(choice: object) -> str:
 
 
 def belief(known: Belief | None) -> str:
-    """Return the user's prior belief where the best value of a parameter lies; empty without one."""
+    """Return where the user expects the best value of a parameter; empty if the user has not said so."""
     if known is None:
         return ""
     if known.weights is not MISSING:

@@ -1,11 +1,11 @@
 """Deliver messages to webhooks.
 
-The log of a study is the queue. The database stores, for each webhook, the number of the last event that was
-handled. It advances when a message is answered with a status from 200 to 299, so a server that stops loses no
-message. If an answer is lost, the message is sent again, and the receiver recognizes it by ``Webhook-Id``.
+The log of a study is the queue. For each webhook, the database stores the number of the last event that was handled.
+This number advances when the receiver answers a message with a status from 200 to 299, so no message is lost if a
+server stops. If an answer is lost, the message is sent again, and the receiver recognizes it by its ``Webhook-Id``.
 
-Any number of servers deliver at once. Before a server sends, it postpones the webhook in the database, so that no
-other server sends at the same time.
+Several servers may deliver at the same time. Before a server sends to a webhook, it postpones the webhook's next
+delivery in the database, so that no other server sends to it meanwhile.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from adabkb_service.storage.webhooks import WebhookRow
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 8
-"""The largest number of webhooks to which a server sends at the same time."""
+"""The maximum number of webhooks to which a server sends at the same time."""
 HELD_SECONDS = 60.0
-"""Seconds, beyond the time limit of a message, for which a webhook is postponed while a server sends to it."""
+"""While a server sends to a webhook, the webhook is postponed by the time limit of a message plus these seconds."""
 MOST_MESSAGES = 20
-"""The maximum number of messages to one webhook before others have their turn."""
+"""The maximum number of messages to one webhook before the server sends to others."""
 LOOKED_AT = 100
 """Number of events that are read at a time."""
 MOST_PAUSE = 3600.0
-"""The maximum pause between two attempts, in seconds. The first pause doubles with each attempt, plus up to a quarter
-at random, so that messages that failed together are not sent together."""
+"""The maximum pause between two attempts, in seconds. The pause doubles with each attempt. A random part of up to a
+quarter is added, so that messages that failed together are not sent together again."""
 LONGEST = 200
 """The maximum length of a stored error message, in characters."""
 
@@ -53,14 +53,14 @@ class Delivery:
     def __init__(
         self, service: Service, networks: Sequence[Network], *, seconds: float, pause: float, hours: float
     ) -> None:
-        """Create the sender; it starts no thread and sends nothing before ``round``.
+        """Create the sender. It sends nothing until ``round`` is called.
 
         Args:
             service: the running service.
             networks: private networks to which messages may be sent.
             seconds: the time limit of a message.
             pause: seconds before the second attempt.
-            hours: hours of failures without a success after which a webhook is turned off.
+            hours: a webhook is turned off if it has failed for this long without a success.
         """
         self._service, self._networks = service, networks
         self._seconds, self._pause, self._span = seconds, pause, timedelta(hours=hours)
@@ -71,7 +71,7 @@ class Delivery:
         self._stopping = threading.Event()
 
     def round(self) -> None:
-        """Start sending to the webhooks that are due, to at most ``AT_ONCE`` of them.
+        """Start to send to the webhooks that are due. At most ``AT_ONCE`` are served at the same time.
 
         Raises:
             AdaBKBError: the database does not answer.
@@ -139,7 +139,7 @@ class Delivery:
             row = changed
 
     def _hold(self, row: WebhookRow) -> WebhookRow | None:
-        """Postpone a webhook while a message is sent; return None if another server has done so, or if it was
+        """Postpone a webhook while a message is sent. Return None if another server has postponed it, or if it was
         deleted."""
         until = self._service.clock() + timedelta(seconds=self._seconds + HELD_SECONDS)
         return self._changed(row, due_at=until)
@@ -150,7 +150,7 @@ class Delivery:
         return replace(row, **values) if is_changed else None  # type: ignore[arg-type]
 
     def _sent(self, row: WebhookRow, message: Message) -> str | None:
-        """Send a message; return None if it was delivered, else the reason."""
+        """Send a message. Return None if it was delivered, else why it was not."""
         body, seconds = message.model_dump_json().encode(), int(time.time())
         headers = {
             "Content-Type": "application/json",
@@ -177,8 +177,8 @@ class Delivery:
 
 
 def _next(connection: Connection, row: WebhookRow) -> tuple[int, Message | None] | None:
-    """Return the position to store after the next delivery, and the message to deliver, which is None if no message
-    is left. Return None if the study was deleted."""
+    """Return the next message, and the number of the last event that is handled once the message is delivered. The
+    message is None if none is left. Return None if the study was deleted."""
     try:
         study = studies.get(connection, row.study_id)
     except StudyNotFound:

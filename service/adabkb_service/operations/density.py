@@ -1,4 +1,4 @@
-"""Density of a study's results over number and value, for charts that cannot show a dot for each result."""
+"""The density of a study's results by number and value, for charts that cannot show a dot for each result."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 COLUMNS, ROWS = 120, 60
 """The number of columns and rows of the grid."""
 FAR = 0.005
-"""Share of the results at each end of the values that the grid omits, so that a few extreme values do not compress it.
-They are drawn as dots."""
+"""The share of results with the lowest values, and of those with the highest, that the grid omits, so that a few
+extreme values do not compress it. The chart shows them as dots."""
 
 
 def density(found: Sequence[tuple[int, float]]) -> dict[str, Any]:
-    """Count results in the cells of a grid over their numbers and values.
+    """Count results in the cells of a grid of numbers and values.
 
     Args:
         found: number and value of each result, ordered by number; at least one.
 
     Returns:
-        ``low`` and ``high``, the range of the values that are counted; ``cells``, the cells with results, each as first
-            number, last number, lower value, upper value and count.
+        ``low`` and ``high``: the range of the values that are counted. ``cells``: the cells that contain results, each
+            as [first number, last number, lower value, upper value, count].
     """
     seqs, values = np.array([seq for seq, _ in found]), np.array([value for _, value in found])
     low, high = (float(each) for each in np.quantile(values, [FAR, 1.0 - FAR], method="nearest"))

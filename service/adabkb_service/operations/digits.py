@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from adabkb_service.contract.quantities import UNNAMED, Quantity, with_unit
 
 LARGEST, MOST_PLACES = 1e15, 6
-"""The size up to which, and the decimals with which, a number is written without an exponent."""
+"""A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
+the second."""
 FEWEST = 3
-"""The minimum number of significant digits of a result, unless it was given with fewer."""
+"""The minimum number of significant digits of a result, unless the results have fewer decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The number format of results: their range, the maximum number of decimals among them, and their unit."""
+    """The number format of results. It depends on their range, on the largest number of decimals among them, and on
+    their quantity."""
 
     low: float
     high: float
@@ -44,7 +46,7 @@ class Digits:
         return self._in_unit(difference(value))
 
     def shows(self, std: float) -> bool:
-        """Return whether a standard deviation is more than 0 with these digits."""
+        """Return whether a standard deviation is more than 0 when rounded to these decimals."""
         return std >= 0.5 * 10.0 ** -min(self._finest, 300)
 
     @property

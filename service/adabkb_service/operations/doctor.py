@@ -1,4 +1,4 @@
-"""``adabkb data doctor``: check that a database is consistent, and agrees with the logs of its studies."""
+"""``adabkb data doctor``: check that a database is consistent, and that its rows agree with the logs of its studies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Finding:
     what: str
     remedy: str
     subject: str = "database"
-    """What a finding without a study is about."""
+    """What the finding is about, if it does not concern a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ TOLD = (
 
 
 def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
-    """Yield the differences of the study's row from its log: counts, settings and state."""
+    """Yield the differences between the study's row and its log: counts, settings and state."""
     for name in TOLD:
         found, expected = getattr(study, name), getattr(logged.study, name)
         if found != expected:
@@ -169,8 +169,9 @@ def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -
 
 
 def _points(told: ReplayState) -> Iterator[str]:
-    """Yield the points that are not in the space that was valid at the time, in the stored form. A result may belong to
-    a trial from before an edit of the space."""
+    """Yield a sentence for each point that is not in the space as it was when the point was added, or not in the stored
+    form. A result at the point of its trial is not reported, since the trial may be older than the last edit of the
+    space."""
     spaces: dict[int, Space] = {}
     for name, found in (("trial", told.trials), ("observation", told.observations)):
         for number, row in found.items():
@@ -189,7 +190,7 @@ def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
 
 
 def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
-    """Return whether a result is at the point of its trial."""
+    """Return whether a row is a result at the point of its trial."""
     return (
         isinstance(row, ObservationRow)
         and row.trial is not None
@@ -198,7 +199,8 @@ def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield why cells (key -> status, in order of creation) do not form a tree, as the key of a cell and a sentence."""
+    """Yield the faults of cells that do not form a tree, each as the key of a cell and a sentence. ``cells`` maps key
+    -> status, in order of creation."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
     children: dict[str, list[str]] = {}
@@ -216,21 +218,22 @@ def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _are_parts(names: list[str]) -> bool:
-    """Return whether the last parts of keys number the children of a cut: 0, 1, 2, ..., or, with an axis, 3-0, 3-1,
-    ..."""
+    """Return whether the last parts of keys are those of all children of one cut: 0, 1, 2, ..., or, for a cut along
+    axis 3, 3-0, 3-1, ..."""
     axis, _, _ = names[0].rpartition("-")
     before = f"{axis}-" if axis else ""
     return (axis.isdecimal() or not axis) and sorted(names) == sorted(f"{before}{part}" for part in range(len(names)))
 
 
 def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], results: int) -> Iterator[str]:
-    """Check that the cells form a tree, and that the points of the dictionary exist.
+    """Yield the faults of the stored model: cells that do not form a tree, and points of the dictionary that do not
+    exist.
 
     Args:
         connection: the connection to the database.
         study: the study's row.
-        decided: the trials whose decision the stored model includes.
-        results: the number of results.
+        decided: the trials that the stored model decided on, since the last edit of the space.
+        results: the number of results, including estimated results of stopped trials.
     """
     if study.model_seq > study.study_seq:
         yield f"the model is at event {study.model_seq}, beyond the log's end at {study.study_seq}"

@@ -1,8 +1,8 @@
 """PATCH /v1/studies/{id} with ``parameters`` or ``constraints``: edit the space of a running study.
 
-An edit is an event that holds the whole new space and its version. Stored trials and results do not change. The
-space determines which of them it still contains (``engine/edited.py``): those count, and the model is rebuilt from
-them. The others are kept, but are neither in the model nor the best result.
+An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
+inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
+but the model does not use them, and none of them can be the best result.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ def edit(
     catalogues: Mapping[str, Fields] | None = None,
     constraints: Sequence[str] | None = None,
 ) -> None:
-    """Edit the space of a study, if the request changes it.
+    """Edit the space of a study, if the request differs from the current space.
 
     Args:
         draft: the draft of the study.
         parameters: parameters to replace or add, in the stored form; None for none.
         defaults: values of added parameters in the existing trials.
-        catalogues: changes of a catalogue's table, by parameter.
-        constraints: the constraints that replace all former ones; None keeps these.
+        catalogues: name of a parameter -> changes of its catalogue's table.
+        constraints: the constraints that replace all former ones; None keeps the former ones.
 
     Raises:
-        Invalid: the space, a constraint or a row is invalid, a default is missing or not a value of its parameter, or
-            the study's algorithm or early stopping does not allow edits.
+        Invalid: the space, a constraint or a row is invalid; a default is missing, or is not a value of its parameter;
+            or the study does not allow edits (see ``check_editable``).
     """
     definition = definition_of(draft.study.definition)
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
@@ -96,10 +96,10 @@ def edit(
 
 
 def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Fields]) -> dict[str, Fields]:
-    """Return the changes of catalogues that have an effect.
+    """Return those changes of catalogues that have an effect.
 
     Raises:
-        Invalid: a parameter is not a catalogue, or its table does not have these rows.
+        Invalid: a parameter is not a catalogue or is given in both forms, or a change is not possible for its table.
     """
     found: dict[str, Fields] = {}
     faults = [
@@ -128,12 +128,12 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
 
 
 def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
-    """Return the parameters with only the fields that the model uses."""
+    """Return the parameters without their labels and units, which the model does not use."""
     return {name: without_words(each) for name, each in parameters.items()}
 
 
 def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
-    """Change labels and units, if nothing else of the parameters changes. The space and its version stay the same."""
+    """Change labels and units of parameters of which nothing else changes. The space and its version stay the same."""
     changed = [name for name, each in new.items() if not _is_same(each, before[name])]
     words = {name: {word: new[name][word] for word in WORDS if word in new[name]} for name in changed}
     if words:
@@ -141,7 +141,7 @@ def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same in JSON (in Python, True == 1)."""
+    """Return whether two values are the same in JSON. (Python's ``==`` does not suffice, since True == 1.)"""
     return json.dumps(one) == json.dumps(other)
 
 
@@ -178,7 +178,7 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
 
 
 def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of added parameters that do not vary."""
+    """Return the values of the added parameters that are fixed."""
     return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
 
 
@@ -202,14 +202,15 @@ def _check_rules(rules: Sequence[str], definition: StoredDefinition) -> None:
     """Check constraints that the request gives against the space as it is now.
 
     Raises:
-        Invalid: one names a value that the space does not have.
+        Invalid: a constraint names a value that the space does not have.
     """
     if found := incompatible(rules, definition.space()):
         raise Invalid([_of_constraint(index, fault, True) for index, fault in found.items()])
 
 
 def _of_constraint(index: int, fault: str, is_given: bool) -> FieldError:
-    """Return the error of a constraint: at itself if the request has it, else at the parameters."""
+    """Return the error of a constraint. It is reported at the constraint if the request gives constraints, else at the
+    parameters."""
     if is_given:
         return FieldError(json_pointer("constraints", index), fault, "constraint")
     return _does_not_go(f"constraints.{index}", fault)
@@ -218,7 +219,7 @@ def _of_constraint(index: int, fault: str, is_given: bool) -> FieldError:
 def _faults(
     error: ValidationError, names: Sequence[str], given: Sequence[str], has_rules: bool
 ) -> Iterator[FieldError]:
-    """Yield the errors of the space as a whole, each at a field of the request."""
+    """Yield the errors of the edited space, each at a field of the request."""
     for fault in error.errors(include_url=False, include_input=False):
         field, *path = fault["loc"]
         words, place = sentence(fault), ""
@@ -239,12 +240,16 @@ def _faults(
 
 
 def _does_not_go(field: str, fault: str, code: str = "constraint") -> FieldError:
-    """Return the error that a field of the study does not allow the edited space."""
+    """Return the error for an edited space that conflicts with another field of the study."""
     return FieldError("/parameters", f"cannot be combined with the study's {field}, which {fault}", code)
 
 
 def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:
-    """Return the defaults, converted to the types of their parameters."""
+    """Return the defaults, converted to the types of their parameters.
+
+    Raises:
+        Invalid: a default is missing, or is not a value of its parameter.
+    """
     faults, found = [], {}
     for each in definition.space().parameters:
         if each.name in defaults and (problem := each.problem(defaults[each.name])):

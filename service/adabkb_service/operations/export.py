@@ -1,7 +1,7 @@
 """GET /v1/studies/{id}/export: all data of a study, as of one moment.
 
-One transaction writes the export into a temporary file, from which it is sent. A slow reader therefore keeps no
-transaction open, and memory does not limit the size. ``importing`` reads the JSON lines back.
+The export is first written into a temporary file, within one transaction, and then sent. A slow reader therefore keeps
+no transaction open, and memory does not limit the size. ``importing`` reads the JSON lines.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
 def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
-    """Yield the study, its trials, observations, reports, events, model rows and idempotency keys, one JSON object per
-    line with its kind as ``type``.
+    """Yield the study, its trials, observations, reports, files, events, model rows and idempotency keys. Each line is
+    a JSON object with its kind as ``type``.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        with_keys: whether to include idempotency keys and the stored answers. Only users who may send these requests
-            may see them, not users who may only read.
+        with_keys: whether to include idempotency keys and the stored answers. Users with read access only must not see
+            them.
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first line.
     """
-    with suppress(Unavailable):  # of the model, or of a read-only database: then the stored rows are exported
+    with suppress(Unavailable):  # if the model or a writable database is unavailable, the rows are exported as stored
         service.ask(study_id, "stored")
         service.do(replace(manage.get(study_id), stores_model_stats=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
@@ -76,7 +76,7 @@ def csv_rows(service: Service, study_id: str) -> Iterator[str]:
 
 
 def excel(service: Service, study_id: str) -> Iterator[bytes]:
-    """Yield the same rows as an Excel file, in the format of ``sheet``.
+    """Yield the bytes of an Excel file with the rows of ``csv_rows``, in the format of ``sheet``.
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first bytes.
@@ -152,7 +152,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
 
 
 def event_line(event: EventRow) -> str:
-    """Return the line of an event. The digest of a log in a report is the hash of these lines."""
+    """Return the line of an event in an export. A report contains the SHA-256 hash of these lines."""
     return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
 
 

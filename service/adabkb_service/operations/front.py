@@ -17,13 +17,14 @@ WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; lea
 
 
 def front(service: Service, study_id: str, feasible: float | None = None) -> answers.Front:
-    """Return the results that no other result dominates, and the evaluated points whose predictions are not dominated.
+    """Return the Pareto front of the results, and that of the model: the evaluated points whose predictions no other
+    point's predictions dominate.
 
     Args:
         service: the running service.
         study_id: the study's id.
-        feasible: minimum probability with which the points of the model satisfy the outcome constraints; None for the
-            default.
+        feasible: minimum probability with which points on the model's front satisfy the outcome constraints; None for
+            the default.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -52,27 +53,27 @@ def check_several(definition: StudyDefinition) -> None:
     """Check that a study has several objectives.
 
     Raises:
-        Invalid: it has one.
+        Invalid: the study has only one.
     """
     if not definition.objectives:
         raise Invalid([FieldError("/front", ONE, "one_objective")])
 
 
 def check_constrained(definition: StudyDefinition, feasible: float | None) -> None:
-    """Check that a study has outcome constraints if a probability of satisfying them is given.
+    """Check that a study has outcome constraints, if ``feasible`` gives a probability of satisfying them.
 
     Raises:
-        Invalid: it has none.
+        Invalid: the study has none.
     """
     if feasible is not None and not definition.outcome_constraints:
         raise Invalid([FieldError("?feasible_probability", WITHOUT_CONSTRAINTS, "no_outcome_constraints")])
 
 
 def check_metric(definition: StudyDefinition, metric: str | None) -> None:
-    """Check that a study has a metric, or that it has one objective if no metric is given.
+    """Check that a study has the given metric. Without a metric, check that the study has a single objective.
 
     Raises:
-        Invalid: the metric does not exist, or must be given.
+        Invalid: the metric does not exist, or none is given in a study with several objectives.
     """
     names = [each.name for each in definition.metrics_with_bounds]
     if metric is None and definition.objectives:

@@ -1,9 +1,10 @@
-"""``adabkb data import``: restore a study from its export, in any database; the study continues where it was.
+"""``adabkb data import``: restore a study from its export, into any database. The study continues from the exported
+state.
 
-The rows are rebuilt from the log, which is the source of truth. The other lines of the export add what the log does
-not hold: the ends of leases, the rows of the model, and the answers stored under idempotency keys. Since a file may
-have been altered, each line is checked before anything is committed: it must agree with the log, and the model must
-be restorable.
+The rows are rebuilt from the log, which is the source of truth. The other lines of the export add what the log does not
+hold: the ends of leases, the files, the rows of the model, and the answers stored under idempotency keys. Since a file
+may have been altered, all lines are checked before anything is committed: they must agree with the log, and the model
+must be restorable.
 """
 
 from __future__ import annotations
@@ -49,45 +50,45 @@ class Line(NamedTuple):
     number: int
     """Line number, from 1."""
     content: Any
-    """An instance of the type that ``LINES`` gives for the line's ``type``."""
+    """The parsed line: an instance of the class that ``LINES`` gives for its ``type``."""
 
 
 Add = Callable[[Callable[[Connection, Any], Any], Iterable[Any]], None]
-"""Adds rows, given a function that writes a number of them."""
+"""Adds rows: called with a function that writes several rows, and with the rows."""
 PIECE = 1000
-"""Number of rows of a copy that are written at a time."""
+"""The number of rows of the temporary copy that are written at a time."""
 Lines = dict[str, list[Line]]
-"""Lines by ``type``."""
+"""``type`` -> lines of this type."""
 
 
 def nothing(_: Connection, __: StudyRow) -> None:
-    """Write nothing else, the default of ``import_study``."""
+    """Write nothing. The default for ``also`` of ``import_study``."""
 
 
 def import_study(
     database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None] = nothing
 ) -> views.Study:
-    """Write a study, in short transactions. It becomes readable with the last one.
+    """Import a study, in short transactions. The study becomes readable when the last transaction is committed.
 
     Args:
-        database: the database, with this version's schema; other studies in it are not changed.
+        database: the database, which must have this version's schema. Its other studies are not changed.
         lines: the lines of an export.
         also: performs further writes in the last transaction; if it raises, the import is undone.
 
     Raises:
         Contention: another request is creating, deleting or restoring this study.
         Invalid: a line is invalid (the message gives its number), or the log contradicts the other lines.
-        StudyExists: a study of this id exists.
+        StudyExists: a study with this id exists.
     """
     try:
         return _imported(database, lines, also)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # An altered log may cause any of these errors; nothing has been committed.
+        # An altered log may cause any of these errors. The study has not been committed.
         raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
 
 
 def _imported(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
-    """Import a study like ``import_study``; an altered log may raise any error."""
+    """Import a study. If the log was altered, any error may be raised."""
     found = _parsed(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
@@ -142,7 +143,8 @@ def _write_dictionary(study_id: str, connection: Connection, rows: Sequence[int]
 
 
 def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) -> None:
-    """Write idempotency keys that are new to this database. The key of the study's creation may be in use here."""
+    """Write the idempotency keys that this database does not have yet. The key with which the study was created may be
+    in use."""
     for kept in rows:
         if idempotency.find(connection, kept.scope, kept.key) is None:
             idempotency.add(connection, [KeyRow(study_id=study_id, **dict(kept))])
@@ -155,8 +157,8 @@ def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
-    """Write a study into a temporary database and examine it there, so that no transaction of the real database waits.
-    The time grows with the length of the log.
+    """Write a study into a temporary database and examine it there. In the real database, no other transaction waits
+    meanwhile. The time needed grows with the length of the log.
 
     Raises:
         Invalid: the study is inconsistent.
@@ -231,7 +233,8 @@ def _ordinals(found: Lines) -> list[int]:
 
 
 def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
-    """Return the trials of the log, with the ends of their leases from the file."""
+    """Return the trials rebuilt from the log, with the lengths and ends of their leases from the file. Refuse a trial
+    in the file that differs from the log."""
     lines = {line.content.number: line for line in shown}
     _check_complete("trials", told.trials, lines, shown)
     made = []
@@ -244,7 +247,7 @@ def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
 
 
 def _check_results(told: ReplayState, shown: list[Line]) -> None:
-    """The results, which are made from the log, are those that the file shows."""
+    """Check that the results rebuilt from the log are those in the file."""
     lines, definition = {line.content.seq: line for line in shown}, definition_of(told.study.definition)
     space = definition.space()
     _check_complete("observations", told.observations, lines, shown)
@@ -279,7 +282,7 @@ def _check_files(told: ReplayState, shown: list[Line]) -> None:
 
 
 def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
-    """Check that each number of the log has exactly one line, and that there are no other lines."""
+    """Check that each item of the log has exactly one line, and that there are no other lines."""
     if lines.keys() != set(told) or len(lines) != len(shown):
         raise _invalid(f"its {name} differ from those of its log; the file may be truncated")
 
@@ -335,7 +338,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
 
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
-    """Return the space after an event."""
+    """Return the space after the first ``model_seq`` events."""
     definition = first_stored(log[0].payload["definition"])
     for event in log[:model_seq]:
         if event.kind == "edited":
@@ -355,12 +358,12 @@ def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoRet
 
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
-    """Refuse a line, with its first error."""
+    """Refuse a line, and report the first of its errors."""
     _refuse(number, _told(error), error)
 
 
 def _told(error: Exception) -> str:
-    """Return the text of an error."""
+    """Return the text of an error; of a validation error, the first fault and its field."""
     if not isinstance(error, ValidationError):
         return str(error)
     fault = error.errors(include_input=False)[0]

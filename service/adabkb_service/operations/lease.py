@@ -32,11 +32,11 @@ def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome
 
 
 def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRow:
-    """Extend the lease of a trial's current attempt, for ``lease_seconds`` from now or, if None, for its original
-    length.
+    """Renew the lease of a trial's current attempt. It then ends ``lease_seconds`` from now or, if None, after the same
+    length as before.
 
     Raises:
-        LeaseLost: the trial has no lease, or the attempt has exceeded the maximum run time.
+        LeaseLost: no attempt holds the trial, or the attempt has exceeded the maximum run time.
     """
     if trial.state not in ("active", "expired"):
         raise LeaseLost(f"Trial {trial.number} is {trial.state}.")
@@ -74,11 +74,11 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
 
 
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Queue a failed trial again, before any new point. A trial that waits or is leased is left unchanged.
+    """Queue a failed trial again, to be issued before any new point. A trial that waits or is leased stays unchanged.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        TrialFinished: the trial has a result, or an edit of the space has excluded its point.
+        TrialFinished: the trial is completed or was stopped, or its point is outside the edited space.
         StudyComplete: the study has converged, and issues no more trials.
     """
     return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
@@ -104,7 +104,7 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
 
 
 def check_current(trial: TrialRow, attempt: int | None) -> None:
-    """Refuse an attempt that is not the current one.
+    """Check that an attempt is the current attempt of a trial; None is allowed.
 
     Raises:
         LeaseLost: the attempt is not the current one.

@@ -1,4 +1,4 @@
-"""Create, read, list and change studies; ``trash`` deletes them."""
+"""Create, read, list and change studies. (``trash`` deletes and restores them.)"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
 
 MOST_DIFFERENCES = 10
-"""The maximum number of differing fields that the error about an existing study names."""
+"""The maximum number of fields that the error ``StudyExists`` names."""
 ABSENT = object()
 SPACE = ("parameters", "defaults", "catalogues", "constraints")
 """The fields of a change that edit the space."""
@@ -67,14 +67,14 @@ FIXED_BUDGET = (
 def create(
     service: Service, definition: StudyDefinition, key: Key | None = None, caller: Caller = ANYBODY
 ) -> Outcome[answers.Study]:
-    """Create a study that the caller owns. The same definition under the same id returns the existing study.
+    """Create a study that the caller owns. If a study with the same id and the same definition exists, return it.
 
     Raises:
-        StudyExists: the id belongs to a study with another definition. If the caller may read it, the message names the
-            differences.
+        StudyExists: a study with this id and another definition exists. If the caller may read it, the message names
+            the differences.
         Forbidden: the caller's token does not allow this id.
         QuotaExceeded: the caller's quota of studies or storage is used up.
-        Invalid: no point satisfies its constraints, or an older study that it names cannot be used.
+        Invalid: no point satisfies the constraints, or a study in ``transfer_from`` cannot be used.
     """
     if excluded := definition.exclusions():
         raise Invalid(
@@ -84,7 +84,7 @@ def create(
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
-    """Create a study. Computations that take seconds for a large definition come before the write transaction."""
+    """Create a study. Computations that take seconds for a large definition are done before the write transaction."""
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Study):
             return known
@@ -135,14 +135,14 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
-    """Refuse the id of another user's study, without revealing anything else about it."""
+    """Refuse the id of a study that the caller may not read. The error reveals only that the study exists."""
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
         raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
-    """Refuse an id of a study in another user's trash, so that its owner can restore it."""
+    """Refuse the id of a study in another user's trash, so that the other user can still restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
         raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
 
@@ -154,8 +154,8 @@ def _check_reached(study_id: str, caller: Caller) -> None:
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
-    """Check that a definition matches an existing study. Fields that can be changed are compared with their current
-    values, if given. The others are compared with the original definition, where new fields have their defaults."""
+    """Check that a definition matches an existing study. Changeable fields are compared with their current values, and
+    only if the request gives them. All other fields are compared with the stored definition."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = first_stored(definition.model_dump(mode="json"))
     fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a cost budget cannot be changed
@@ -175,7 +175,8 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
 
 
 def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
-    """Copy current units and labels into parameters that omit them, since they may have been changed."""
+    """Return the stored parameters without the labels and units that the request omits. They may have been changed
+    since the study was created, so they are compared only if given."""
     told = {each["name"]: each for each in given}
     return [
         {field: value for field, value in each.items() if field not in WORDS or field in told.get(each["name"], each)}
@@ -184,8 +185,8 @@ def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """Yield the differences, down to single constants, fields of parameters and choices. If the sets of parameters
-    differ, they are matched by name."""
+    """Yield the differences between two values, down to single numbers, fields of parameters and choices. If the lists
+    of parameters differ, parameters are matched by name."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):
             yield from _differences(f"{name}.{field}".lstrip("."), was.get(field, ABSENT), given.get(field, ABSENT))
@@ -221,7 +222,8 @@ def _told(value: object) -> str:
 
 
 def get(study_id: str) -> Request[answers.Study]:
-    """Return a study, with the model's state after the latest results if it answers quickly.
+    """Return a request for a study. The view includes the model's state after the latest results, if the model replies
+    quickly.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -236,7 +238,8 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
 def page(
     service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
 ) -> Page[answers.Study, Position]:
-    """Return a page of the studies that the caller may read, newest first. Large definitions make a page shorter."""
+    """Return a page of the studies that the caller may read, newest first. A page with large definitions may have fewer
+    than ``limit`` studies."""
     conditions = readable(caller)
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
@@ -255,19 +258,20 @@ def readable(caller: Caller) -> list[ColumnElement[bool]]:
 def change(
     study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None, key: Key | None = None
 ) -> Request[answers.Study]:
-    """Change a study's limits and tags, edit its space, pause or resume it.
+    """Return a request to change a study's limits, tags or quantities, to edit its space, or to pause or resume it.
 
     Args:
         study_id: the study's id.
-        changes: new values of ``CHANGEABLE`` fields, ``quantities``, ``state`` ("paused" or "running"), and the
-            arguments of ``edit``.
+        changes: new values of ``CHANGEABLE`` fields, of ``quantities``, of ``state`` ("paused" or "running"), and of
+            the arguments of ``edit``.
         revisions: the revisions at which the change is allowed; None for any.
         key: the idempotency key of the request.
 
     Raises:
         StudyNotFound: the study does not exist.
         PreconditionFailed: the study has another revision.
-        Invalid: the algorithm does not support the rules for ending, or an edit is invalid (see ``edit``).
+        Invalid: the study does not support a rule for ending or does not measure a quantity, the budget is a cost
+            budget, or an edit is invalid (see ``edit``).
     """
     return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
 
@@ -317,10 +321,10 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
 
 
 def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str, Any]:
-    """Return the new quantities, checked.
+    """Check new quantities, and return them.
 
     Raises:
-        Invalid: the study does not measure one of them.
+        Invalid: the study does not measure one of the quantities.
     """
     definition = definition_of(study.definition)
     metrics = [metric.name for metric in definition.metrics_with_bounds]
@@ -335,7 +339,7 @@ def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
     """Check that a study is at one of these revisions; None allows any.
 
     Raises:
-        PreconditionFailed: it is at another revision.
+        PreconditionFailed: the study is at another revision.
     """
     if revisions is not None and study.study_seq not in revisions:
         raise PreconditionFailed(f"Study {study.id!r} is at revision {study.study_seq}, not at the one in If-Match.")

@@ -15,14 +15,14 @@ from adabkb_service.errors import LONGEST_NAME, shortened, shown
 
 @dataclass(frozen=True)
 class Names:
-    """The labels and units of a study. Without labels, names are used."""
+    """The labels and units of a study. Where there is no label, the name is used."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
 
     @classmethod
     def of(cls, definition: StoredDefinition) -> Names:
-        """Return those of a definition."""
+        """Return the labels and units of a definition."""
         return cls({each.name: each for each in definition.parameters}, definition.quantities)
 
     def parameter(self, name: str) -> str:
@@ -45,7 +45,7 @@ class Names:
 
 
 def within_reach(study: Study, gap: float | None) -> float | None:
-    """Return the gap of a study, limited by the natural bounds of the objective: with a best yield of 90%, at most 10%
+    """Return the gap of a study, limited by the natural bounds of the objective: if the best yield is 90%, at most 10%
     can be gained."""
     best, quantity = study.best, study.quantities.get(OBJECTIVE, UNNAMED)
     bound = quantity.high if study.direction == "maximize" else quantity.low

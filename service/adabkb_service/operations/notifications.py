@@ -30,7 +30,7 @@ KINDS: Mapping[EventKind, Notification] = {
     "paused": "study.needs_attention",
     "model_failed": "study.needs_attention",
 }
-"""The notification that each kind of event causes; some events need a closer look."""
+"""Kind of event -> notification. Some events of these kinds cause none (see ``notification_of``)."""
 
 
 def notification_of(event: EventRow) -> Notification | None:
@@ -72,7 +72,7 @@ def signed(secret: str, delivery: str, seconds: int, body: bytes) -> dict[str, s
 
     Args:
         secret: the webhook's secret, from ``new_secret``.
-        delivery: the id of the message, the same for each attempt.
+        delivery: the id of the message, which is the same in each attempt to deliver it.
         seconds: the time of sending, in seconds since 1970.
         body: the body of the request.
     """

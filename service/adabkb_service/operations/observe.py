@@ -1,8 +1,8 @@
 """POST /v1/studies/{id}/observe and /observe/batch: store results.
 
-The owner of the study (``study/owner.py``) performs this request together with all others that wait for the study,
-in one transaction. The result is durable when the answer is sent. The model process processes it later
-(``Model.fold`` calls ``Policy.observe``), so the gap and the convergence in the answer do not include it yet.
+The owner of the study (``study/owner.py``) performs this request in one transaction with all others that wait for the
+study. When the answer is sent, the result is durable. The model process processes it later (``Model.fold`` calls
+``Policy.observe``), so the gap and the convergence in the answer do not reflect it yet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
     Its outcome may be one of these errors:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing is
             stored.
-        Unavailable, Busy: the result may or may not be stored; send it again with the same key.
+        Unavailable, Busy: it is unknown whether the result is stored; send it again with the same key.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)
 
@@ -43,11 +43,12 @@ def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
 
 
 def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key | None = None) -> Request[ObservedBatch]:
-    """Store many results in one transaction. A refused item does not affect the others.
+    """Return a request to store many results in one transaction. A refused item does not affect the others.
 
     Args:
         study_id: the study's id.
-        body: the results in order; with ``dry_run`` nothing is stored, and the answer gives the outcome of each.
+        body: the results in order. With ``dry_run``, nothing is stored, and the answer gives the outcome that each
+            would have.
         describe: turns an error into the answer for an item.
         key: the idempotency key of the request.
     """

@@ -1,8 +1,8 @@
 """Send requests to URLs given by users.
 
-Such a URL must not lead into the server's own network (server-side request forgery), whatever its name resolves to at
-the moment. So the name is resolved once, each of its addresses is checked, and the connection uses a checked address.
-Redirects are not followed, no proxy is used, and only the status of the answer is read.
+Such a URL must not lead into the server's own network (server-side request forgery), even if the answers of the name
+server change. So the host name is resolved once, each of its addresses is checked, and the connection uses a checked
+address. Redirects are not followed, no proxy is used, and only the status of the answer is read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRANSLATED = ip_network("64:ff9b::/96")
 """IPv6 addresses that embed an IPv4 address in their last 32 bits (RFC 6052)."""
 SECURE = ssl.create_default_context()
 NO_ANSWER = "no answer in time"
-"""Why there was no answer, if the time limit was reached."""
+"""The reason if the time limit was reached."""
 
 
 class NotSent(AdaBKBError):
@@ -33,7 +33,7 @@ class NotSent(AdaBKBError):
 
 
 class NotAllowed(NotSent):
-    """The server may not send to this address."""
+    """The server may not send requests to this address."""
 
 
 def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
@@ -85,12 +85,12 @@ def post(
         body: the body of the request.
         headers: the headers of the request.
         networks: private networks to which the request may go.
-        seconds: the time limit for the request and its answer, after the name is resolved.
-        opened: receives the connection, so that ``shut`` can close it from another thread.
+        seconds: the time limit for the request and its answer. It does not include the name resolution.
+        opened: the open sockets are appended to this list, so that ``shut`` can close them from another thread.
 
     Raises:
         NotAllowed: the name resolves to an address that is not allowed.
-        NotSent: there was no answer.
+        NotSent: the name cannot be resolved, or there was no answer.
     """
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -114,7 +114,7 @@ def post(
 
 
 def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
-    """Return the first address of a host, if all of its addresses are allowed."""
+    """Return the first address of a host. Raise an error unless all of its addresses are allowed."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -158,7 +158,7 @@ def shut(opened: Sequence[socket.socket]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return why there was no answer, without details of what listens at the address."""
+    """Return why there was no answer. The text does not reveal what listens at the address."""
     if isinstance(error, TimeoutError):
         return NO_ANSWER
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,5 @@
-"""Queries for the web interface beyond the API: searched and sorted lists, and results, thinned for charts."""
+"""Queries of the web interface that the API does not have: lists that can be searched and sorted, and a limited number
+of results for charts."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
 
 MOST_RESULTS = 1500
-"""The approximate number of results in a chart of a study that has more."""
+"""The approximate number of results in a chart. Studies with more are thinned."""
 MOST_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
 MOST_POINTS = 100
-"""The approximate number of reports of each of these trials."""
+"""The approximate number of reports of each of these trials in the chart."""
 RECENT = 300
-"""The maximum number of trials in the timeline."""
+"""The maximum number of trials in the timeline; the latest ones are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,13 @@ class StudyList:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table: a result with its trial, or either alone."""
+    """A row of the table: a result with its trial, a result without a trial, or a trial without a result."""
 
     trial: answers.Trial | None
     result: answers.Observation | None
     is_corrected: bool = False
     repeats: result_table.Repeats | None = None
-    """The results at the same point, if there are several."""
+    """The results at the same point; None if there is only this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class Overview:
         limit: int,
         conditions: Sequence[ColumnElement[bool]] = (),
     ) -> StudyList:
-        """Return a page of studies, latest change first, whose id or tags contain a text and that satisfy
-        conditions."""
+        """Return a page of the studies whose id or tags contain a text and that satisfy all conditions, latest change
+        first."""
         with self._service.database.reading() as connection:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
@@ -108,7 +109,7 @@ class Overview:
         offset: int,
         limit: int,
     ) -> Lines:
-        """Return a page of the results, and of the trials without one, in a given order.
+        """Return a page of the results and of the trials without a result, in a given order.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -133,7 +134,8 @@ class Overview:
         return Lines([_line(row, definition, space, corrected, repeats) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
-        """Return a study's results, thinned if there are many, each with the prediction from when it was suggested.
+        """Return a study's results, thinned if there are many. Each has the prediction that was made when its point was
+        suggested.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -159,8 +161,8 @@ class Overview:
         return density(found) if found else None
 
     def progress(self, study_id: str) -> dict[str, Any]:
-        """Return the best value so far: the number of results, and number and value of each result that was better than
-        all before it. Return none with several objectives.
+        """Return the number of results, and the records: number and value of each result that was better than all
+        before it. With several objectives, there are no records.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -170,12 +172,11 @@ class Overview:
             return {"count": study.observations, "records": self._records.of(connection, study)}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
-        """Return, for each point of a slice along two parameters, whether it violates the constraints or is not a
-        mixture.
+        """Return, for each point of a slice along two parameters, whether it violates a constraint or a mixture.
 
         Raises:
             StudyNotFound: the study does not exist.
-            Invalid, Unavailable: the slice does not exist, or the model cannot give its fixed values.
+            Invalid, Unavailable: see ``analysis.slice_through``.
         """
         found = analysis.slice_through(self._service, study_id, names, None, {})
         with self._service.database.reading() as connection:
@@ -223,7 +224,7 @@ class Overview:
         return [render.observation(row, definition, space) for row in rows]
 
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
-        """Return the numbers, by column, of the catalogue row of a point; empty without a catalogue.
+        """Return column -> number for the catalogue row of a point; empty without a catalogue.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -267,7 +268,7 @@ def _line(
 
 def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:
     view = render.observation(row.observation, definition, space).model_dump(mode="json")
-    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # results of neither kind count
     known = {
         "phase": row.phase,
         "expected": row.expected,

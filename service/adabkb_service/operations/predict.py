@@ -37,8 +37,8 @@ def recommendation(
 ) -> answers.Recommendation:
     """Return the best point according to the model and the best observation.
 
-    The model's point is None while the model does not answer. With several objectives, or without a required context,
-    both are None; for several objectives, use ``front``.
+    The model's point is None if the model does not answer. Both are None with several objectives, where the answer has
+    the model's front instead, and if the study needs a context and none is given.
 
     Args:
         service: the running service.
@@ -92,7 +92,7 @@ def recommendation(
 def _recommended(
     service: Service, study_id: str, required: float, context: Mapping[str, Any] | None
 ) -> tuple[StudyRow, Recommended | None, float | None]:
-    """Return the study, the model's point, and the gap, which is None in a context."""
+    """Return the study, the model's point, and the gap. The gap is None if a context is given."""
     if context is None:
         tolerance = row(service, study_id).tolerance or 0.0
         study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
@@ -112,7 +112,7 @@ def _recommended_within(
 
 
 def _context(study: StudyRow, context: Mapping[str, Any]) -> Slice:
-    """Return the points of a study in a context.
+    """Return the slice of the space that a context leaves.
 
     Raises:
         Invalid: the context does not match the study, or has no feasible point.
@@ -143,7 +143,8 @@ def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answe
 def _constraint_reason(
     by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
 ) -> answers.RecommendationReason | None:
-    """Return why a recommendation does not satisfy the outcome constraints, or not surely; None if it does."""
+    """Return why a recommendation may not satisfy the outcome constraints. None if it does with at least the required
+    probability."""
     if observed is not None and not observed.feasible:
         return "nothing_feasible"
     probability = None if by_model is None else by_model.feasible_probability
@@ -183,7 +184,7 @@ def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, An
 
 
 def model(service: Service, study_id: str) -> answers.Model:
-    """Return the statistics of the model; if it cannot process its log, the last stored ones.
+    """Return the statistics of the model or, if it does not answer, the last stored ones.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -206,7 +207,8 @@ def _first_stats(study: StudyRow) -> dict[str, Any]:
 
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
-    """Return cells in order of creation, without the first ``after``, and how many to skip for the next page, or None.
+    """Return up to ``limit`` cells in order of creation, without the first ``after``. The second value returned is the
+    ``after`` of the next page; None on the last page.
 
     Raises:
         Unavailable: the model has failed.
@@ -216,7 +218,7 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
 
 
 def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:
-    """Return dictionary points, ordered by ordinal, after a given ordinal.
+    """Return up to ``limit`` points of the dictionary with ordinals above ``after``, ordered by ordinal.
 
     Raises:
         Unavailable: the model has failed.

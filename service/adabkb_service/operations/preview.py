@@ -18,7 +18,8 @@ from adabkb_service.study.request import Outcome, Points, Request
 
 
 class Difference(BaseModel):
-    """A part of the definition in words, before and after the change; empty where it is absent."""
+    """A part of the definition in words, before and after the change. A text is empty if the part does not exist
+    then."""
 
     what: str
     before: str
@@ -30,20 +31,20 @@ class Preview(BaseModel):
 
     differences: list[Difference]
     results: int
-    """Results that would count."""
+    """Number of results that would count."""
     leaving: int
-    """Results that count now and would not."""
+    """Number of results that count now and would not count."""
     returning: int
-    """Results that do not count now and would."""
+    """Number of results that do not count now and would count."""
     failing: int
-    """Waiting trials that would fail, because they are outside the new space."""
+    """Number of waiting trials that would fail, because they are outside the new space."""
     best: Best | None
     state: StudyState
     reason: Reason | None
 
 
 def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
-    """Preview ``manage.change`` with these changes.
+    """Return a request for a preview of ``manage.change`` with these changes.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -95,7 +96,7 @@ def _differences(before: Study, after: Study) -> Iterator[Difference]:
 
 
 def _in_words(parameter: Parameter) -> str:
-    """Return the name and the values of a parameter, and its condition."""
+    """Return the name, the kind, the values and the condition of a parameter, as a text."""
     title, when = wording.parameter_title(parameter), wording.condition(parameter)
     named = "" if title == parameter.name else f"{title}: "
     kind = definition_in_words.KINDS[parameter.kind]

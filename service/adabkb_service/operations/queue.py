@@ -30,7 +30,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 
 
 def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[Repeated]:
-    """Queue several trials at one point, to replicate a measurement: all of them or none.
+    """Queue several trials at one point, to replicate a measurement. Either all of them are queued or none.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -76,7 +76,7 @@ def _queue(
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
     state, reason = lifecycle.status(study)
-    if lifecycle.spent(study) == "budget":  # of a paused study, status gives the reason of the pause
+    if lifecycle.spent(study) == "budget":  # in a paused study, status() returns the reason for the pause
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")

@@ -19,12 +19,12 @@ from adabkb_service.study import render
 Item = TypeVar("Item")
 Position = TypeVar("Position")
 LONGEST_LOOKED_FOR = 200
-"""The maximum length of a value in a database search; databases limit patterns."""
+"""The maximum length of a value that the database searches for, since databases limit the length of patterns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item, Position]):
-    """A page of a list. Large items make it shorter than the limit."""
+    """A page of a list. It may have fewer items than the limit if items are large."""
 
     items: list[Item]
     after: Position | None
@@ -51,7 +51,8 @@ def list_trials(
     after: int,
     limit: int,
 ) -> Page[answers.Trial, int]:
-    """Return trials, ordered by number, after a given number, that have all given attributes (values as texts)."""
+    """Return trials with numbers above ``after`` that have all of the given attributes (name and value as text),
+    ordered by number."""
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
         studies.get(connection, study_id)
@@ -69,8 +70,9 @@ def list_trials(
 
 
 def _texts(name: str, value: str) -> list[str]:
-    """Return texts of which the JSON of attributes contains one if it has this name and value. For a value of unusual
-    form or length, the text is the name alone. The text may also match below the top level."""
+    """Return texts to search for in the stored JSON of attributes. If a trial has this name and value, its JSON
+    contains at least one of the texts. The converse does not hold: the text may match below the top level, and for a
+    value of unusual form or length, it is the name alone."""
     named = f"{json.dumps(name)}: "
     if not 0 < len(value) <= LONGEST_LOOKED_FOR or value[0] in "[{" or not value.isprintable():
         return [named]
@@ -82,7 +84,7 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
 
 
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation, int]:
-    """Return observations, ordered by seq, after a given seq."""
+    """Return observations with a seq above ``after``, ordered by seq."""
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
         found = observations.bounded_page(connection, study_id, after, limit)
@@ -94,7 +96,7 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
 def list_reports(
     service: Service, study_id: str, number: int, *, attempt: int | None, first: int, limit: int
 ) -> list[CurvePoint]:
-    """Return the curve of an attempt of a trial, by default the current attempt, from a given step.
+    """Return the curve of an attempt of a trial, from the step ``first``. By default, that of the current attempt.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -107,7 +109,8 @@ def list_reports(
 
 
 def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
-    """Return the log, ordered by seq, after a given seq, with only the first rows of each catalogue's table."""
+    """Return the events with a seq above ``after``, ordered by seq. Of each catalogue's table, they contain only the
+    first rows."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         found = events.bounded_page(connection, study_id, after, limit)

@@ -1,4 +1,4 @@
-"""A client that waits for answers of models, until a deadline or until it disconnects."""
+"""A client that waits for answers of models. The wait ends at a deadline, or when the client disconnects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 
 class Reader:
-    """A waiting client. The event loop calls ``leave`` when it disconnects; a thread waits for the answers."""
+    """A client that waits. A thread waits for the answers; the event loop calls ``leave`` when the client
+    disconnects."""
 
     def __init__(self, seconds: float) -> None:
         """Args:
@@ -34,7 +35,7 @@ class Reader:
                 future.cancel()
 
     def leave(self) -> None:
-        """Cancel the futures, since the client has disconnected."""
+        """Cancel the future, since the client has disconnected."""
         with self._guard:
             self._has_left = True
             if self._future is not None:

@@ -1,4 +1,4 @@
-"""Readiness of a server, which load balancers and orchestrators check before they send it requests."""
+"""Readiness of a server. Load balancers and orchestrators send requests only to a server that is ready."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from adabkb_service.storage import migration
 
 
 def check(service: Service) -> None:
-    """Check the database, its schema, the sweeper and the model processes. If the last write failed, a test write must
-    succeed.
+    """Check the database, its schema, the sweeper and the model processes. If the last write failed, make a test write.
 
     Raises:
-        NotReady: at least one of them does not work; the error names each of these.
+        NotReady: at least one of them does not work. The error lists those that do not.
     """
     faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _faults(service)]
     if faults:

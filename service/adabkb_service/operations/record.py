@@ -22,9 +22,9 @@ from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
 Numbers = dict[str | None, tuple[float, float | None]]
-"""Values with their standard errors: of metrics by name, and of the objective by None."""
+"""Name of a metric -> value and standard error. The key of the objective is None."""
 SHORTEST = 1e-3
-"""The minimum duration of an attempt, in seconds, if the duration is its cost."""
+"""The minimum cost of an attempt, in seconds, if its duration is the cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
             its natural bounds.
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or can no longer fail.
-        LeaseLost: this attempt can no longer fail the trial.
+        LeaseLost: a failure was reported for an attempt that is not the current one.
     """
     match result:
         case TrialFailureBody():
@@ -94,9 +94,9 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
-    """The result of an attempt of a completed trial, if it has one. Where the request names no attempt, it is about the
-    trial's first result as long as that lacks numbers."""
-    if trial.state != "completed":  # by its first result, whatever attempt that was of
+    """Return the stored result of an attempt of a completed trial; None if there is none. If the request names no
+    attempt, and the trial's first result lacks numbers, return the first result."""
+    if trial.state != "completed":  # a trial is completed by its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)
     own = next((known for known in found if known.attempt == attempt), None)
@@ -109,7 +109,7 @@ def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> 
 def _with_added(
     earlier: ObservationRow, result: TrialValueBody, metrics: dict[str, dict[str, float]]
 ) -> dict[str, Any]:
-    """The columns of a result that change when numbers are added to it."""
+    """Return the columns of a result that change when numbers are added to it, with their new values."""
     changes: dict[str, Any] = {}
     if earlier.value is None and result.value is not None:
         changes = {"value": result.value, "std_error": result.std_error}
@@ -121,7 +121,7 @@ def _with_measured_cost(
     draft: Draft, trial: TrialRow, result: TrialValueBody, earlier: ObservationRow | None
 ) -> TrialValueBody:
     """Return the result with the duration of the attempt as its cost, if the study measures durations and the result
-    gives none. A repeated result keeps the cost of the first."""
+    gives none. A repeated result keeps the stored cost."""
     if draft.study.definition.get("cost") != "measured" or COST in metrics_of_result(result):
         return result
     if earlier is not None and earlier.metrics is not None:
@@ -170,7 +170,12 @@ def _check_not_stopped(trial: TrialRow) -> None:
 def _check_same_as_told(
     draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody, numbers: Numbers
 ) -> None:
-    """Compare with the numbers as they were first reported, which are in the log if they have been corrected since."""
+    """Check that numbers equal those that were first reported. If these were corrected since, they are still in the
+    log.
+
+    Raises:
+        ResultConflict: a number differs.
+    """
     told: Numbers = {}
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         if event.kind in ("observed", "measured") and event.payload["observation"] == earlier.seq:
@@ -184,7 +189,7 @@ def _check_same_as_told(
 
 
 def _numbers(result: Mapping[str, Any]) -> Numbers:
-    """The numbers by which two results are the same."""
+    """Return the numbers by which two results are compared."""
     errors = result.get("std_errors") or {}
     found: Numbers = {name: (value, errors.get(name)) for name, value in (result.get("metrics") or {}).items()}
     return found if result.get("value") is None else {**found, None: (result["value"], result.get("std_error"))}

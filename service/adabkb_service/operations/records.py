@@ -15,7 +15,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.best import counting, decided, has_several_objectives, merit, rank
 
 STUDIES = 1000
-"""The maximum number of studies whose records are cached."""
+"""The maximum number of studies with cached records."""
 RESULTS_AT_ONCE = 1000
 """The number of results that are read into memory at a time."""
 
@@ -25,7 +25,7 @@ Found = list[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The records up to some event."""
+    """The records up to an event of the log."""
 
     study_seq: int
     results: int
@@ -37,15 +37,16 @@ _NOTHING = _Known(0, 0, [])
 
 
 class Records:
-    """Cache of the records of studies. If results were only added since, only the new ones are read."""
+    """Cache of the records of studies. If the log has only added results since the last call, only the new results are
+    read."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, _Known] = LRUCache(STUDIES)
-        """By incarnation of a study."""
+        """Incarnation of a study -> its records."""
         self._guard = threading.Lock()
 
     def of(self, connection: Connection, study: StudyRow | ListedStudy) -> Found:
-        """Return the records of a study, in the transaction in which its row was read."""
+        """Return the records of a study. ``connection`` must be in the transaction that read the row."""
         with self._guard:
             known = self._known.get(study.incarnation, _NOTHING)
         if known.study_seq == study.study_seq:
@@ -73,14 +74,14 @@ def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
 
 
 def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
-    """The same where the database cannot tell which results count."""
+    """Do the same for a study where the database alone cannot tell which results count."""
     found, counts, has_all = list(known.found), counting(study), decided(study)
     after, is_last = known.results, False
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
         for row in filter(has_all, filter(counts, page.rows)):
             violation, _ = rank(study, row.value, row.metrics)
-            value = row.value or 0.0  # each result has a value
+            value = row.value or 0.0  # not None here
             if violation == 0.0 and _is_better(study, value, found):
                 found.append((row.seq, value))
         after, is_last = page.rows[-1].seq, page.is_last

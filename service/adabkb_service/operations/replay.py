@@ -36,18 +36,20 @@ class Replayed:
     cells: int
     dictionary: int
     changed: bool
-    """Whether the stored cells or dictionary differed from those rebuilt from the same events. Rows that are merely
-    behind the log do not count as changed."""
+    """Whether the stored cells or the stored dictionary differed from those rebuilt from the same events. It does not
+    count as a difference that the stored rows lack the latest events."""
     suggestions: int
-    """The number of engine decisions in the log, each compared bit for bit with the decision of the replay."""
+    """The number of the engine's decisions in the log. Each is compared bit for bit with the decision of the replay."""
     diverged: list[int]
-    """Trials for which the replay decides on another point."""
+    """Numbers of the trials for which the replay decided on a different point."""
     libraries: dict[str, str]
-    """Versions of libraries with which the stored model was computed, if they differ from those of this process."""
+    """Library -> version with which the stored model was computed, for each library whose version in this process
+    differs."""
 
 
 def replay(service: Service, study_id: str) -> Replayed:
-    """Process the log from its first event, and replace the study's cells, dictionary and model_stats with the result.
+    """Process the log from its first event, and replace the stored cells, dictionary, checkpoint and statistics of the
+    model.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -85,7 +87,7 @@ def replay(service: Service, study_id: str) -> Replayed:
 
 
 def _check_revision(study: StudyRow) -> None:
-    """Refuse a study of another engine revision, whose cells this revision cannot reproduce."""
+    """Refuse a study of another revision of the engine, since this revision cannot reproduce its cells."""
     if study.engine_revision != ENGINE_REVISION:
         detail = (
             f"study {study.id!r} was created by revision {study.engine_revision} of the engine, and this version has "
@@ -96,7 +98,8 @@ def _check_revision(study: StudyRow) -> None:
 
 
 def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
-    """Return the model after the whole log, and its rows after the event up to which the stored rows go."""
+    """Return the model after the whole log, and its rows as of ``study.model_seq``, the last event that the stored rows
+    include."""
     model = start(study, log[0])
     try:
         model.fold(log[: study.model_seq])

@@ -1,8 +1,8 @@
 """POST /v1/studies/{id}/trials/{n}/reports: store intermediate values of a trial; the answer says whether to stop.
 
-A report renews the lease like a heartbeat. Each value is one event and one row. The study's stopping rule decides at
-once, from the trial's curve (a column of its row) and the values of other trials at the same step (an index). A trial
-that should stop is stopped in the same transaction, and its worker need not send a result.
+A report renews the lease, as a heartbeat does. The study's early stopping rule decides at once, from the trial's curve
+(a column of its row) and the values of other trials at the same step (found by an index). If the trial should stop, it
+is stopped in the same transaction, and its worker need not send a result.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Bodies = OneReportBody | ReportsBody
 def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
     """Store the reports of a trial, renew its lease, and decide whether it continues.
 
-    Reports of a stopped trial have no effect and raise no error, so that a worker can learn late that its trial
-    was stopped.
+    Reports of a stopped trial have no effect and raise no error. A worker that missed an answer thus still learns that
+    its trial was stopped.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -91,7 +91,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
 
 
 def _step_error(draft: Draft, step: int, last: int) -> str | None:
-    """Return why a report after step ``last`` cannot have this step; None if it can."""
+    """Return why ``step`` is not allowed after step ``last``; None if it is allowed."""
     rule = draft.study.definition["early_stopping"]
     if rule is not None and step > rule["max_steps"]:
         return f"must be at most max_steps of the study's early_stopping ({rule['max_steps']})"
@@ -101,7 +101,7 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
 
 
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
-    """Log the reports, and stop the trial if the study's rule requires it after one of them."""
+    """Record the reports. Stop the trial if the study's early stopping rule requires this after any of them."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     definition = definition_of(draft.study.definition)
@@ -122,7 +122,7 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
 
 
 def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
-    """Stop a trial. Its result is the estimated final value or, without an estimate, its last value."""
+    """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value."""
     payload = {
         "attempt": trial.attempt,
         "step": last.step,

@@ -47,8 +47,8 @@ def sentences(report: StudyReport) -> Iterator[str]:
 
 
 def best_points(report: StudyReport) -> Table:
-    """Return the best point according to the model and the best observation, with predictions and measurements; with
-    several objectives, the front according to the model."""
+    """Return the best point according to the model, with predictions, and the best observation, with its measurements.
+    With several objectives, return the points on the model's front."""
     study, found = report.study, report.recommendation
     columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
     if found.front is not None:
@@ -131,14 +131,14 @@ def _state(line: Line) -> str:
 
 
 def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
-    """Return a value with all measured digits, unless the study limits them."""
+    """Return a value with up to 12 digits or, if the study sets the number of decimals, with these."""
     if value is None or wording.quantity(study, name).digits is not None:
         return wording.number(study, name, value)
     return figure(value, 12)
 
 
 def workers(report: StudyReport) -> Table:
-    """Return the number of evaluations by each worker."""
+    """Return the table of workers: the number of trials of each, and when they ran."""
     head = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
     rows = [
         [
@@ -154,7 +154,7 @@ def workers(report: StudyReport) -> Table:
 
 
 def changes(report: StudyReport) -> Table:
-    """Return the changes of the study, with their reasons."""
+    """Return the table of the changes of the study, with their reasons."""
     rows = [[moment(each.created_at), _change(report.study, each), _reason(each)] for each in report.changes]
     return ["When (UTC)", "What", "Why"], rows
 
@@ -188,7 +188,7 @@ def _reason(event: Event) -> str:
 
 
 def acts(report: StudyReport) -> Table:
-    """Return who shared, deleted and restored the study, from the audit log."""
+    """Return the table of the study's entries in the audit log, such as who shared, deleted or restored it."""
     rows = [
         [
             moment(each.at),
@@ -202,7 +202,7 @@ def acts(report: StudyReport) -> Table:
 
 
 def files(report: StudyReport) -> Table:
-    """Return the files of trials, each with the digest of its content."""
+    """Return the table of the trials' files, each with the SHA-256 digest of its content."""
     rows = [
         [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
         for each in report.files

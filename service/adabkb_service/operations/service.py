@@ -1,7 +1,7 @@
 """The running service, which performs requests.
 
-An operation is a ``Request``. ``do`` waits for its outcome, for commands and tests. ``submit`` returns a future, for
-the server, whose event loop waits for many of them.
+An operation is a ``Request``. Commands and tests use ``do``, which waits for the outcome. The server uses ``submit``,
+which returns a future, so that its event loop can wait for many outcomes.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ class Service:
             database: the database, with its schema ready.
             clock: returns the current time.
             inference: runs the models; by default in this process.
-            threads: number of threads that perform requests; with 0, the waiting callers perform them.
-            look_seconds: seconds between two polls for changes by other servers, while a request waits for one.
-            owners: maximum number of idle owners of studies in memory; each takes some kilobytes.
+            threads: number of threads that perform requests. With 0, the callers that wait perform them.
+            look_seconds: while a request waits for a change of a study, seconds between two polls for changes by other
+                servers.
+            owners: maximum number of owners of studies in memory (more only while all are busy); each takes some
+                kilobytes.
             timeouts: how long requests wait; by default without a limit.
         """
         self.database = database
@@ -73,9 +75,9 @@ class Service:
         self.stopping = threading.Event()
         """Set when the server is about to stop; long-lived responses such as event streams then end."""
         self.sweep_late_at: float | None = None
-        """The ``time.monotonic`` from which the next sweep counts as late; None without a sweeper."""
+        """If ``time.monotonic`` exceeds this, the next sweep is late; None without a sweeper."""
         self.unswept: LRUCache[str, float] = LRUCache(owners)
-        """Studies whose leases could not be expired -> ``time.monotonic`` of the next attempt."""
+        """Id of a study whose leases could not be expired -> ``time.monotonic`` of the next attempt."""
         self.changes = Changes(self._last_events, self.stopping, look_seconds)
         self.scheduler = Scheduler(self._serve, threads)
         self._closed: Counter[str] = Counter()
@@ -94,7 +96,7 @@ class Service:
         """Queue a request.
 
         Raises:
-            RequestInProgress, Busy: it cannot be queued.
+            RequestInProgress, Busy: the request cannot be queued.
         """
         with self._guard:  # an idle owner may be dropped at any time
             if request.study_id in self._closed:
@@ -127,7 +129,7 @@ class Service:
             raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
-        """Return the current row of a study, and its model's reply to a query at that state.
+        """Ask a study's model a question. Return the study's current row, and the model's reply as of that row.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -162,12 +164,12 @@ class Service:
 
     @property
     def is_loading(self) -> bool:
-        """Whether the server has just started and is still loading the engine, for which suggestions wait."""
+        """Whether the server has just started and is still loading the engine. Suggestions wait until it is loaded."""
         return self.inference.loaded_at == math.inf
 
     @contextmanager
     def closed(self, study_id: str) -> Iterator[None]:
-        """Refuse requests to a study as busy, while it is being deleted."""
+        """Refuse requests to a study with ``Busy`` while the block deletes it."""
         with self._guard:
             self._closed[study_id] += 1
         try:
@@ -177,7 +179,7 @@ class Service:
                 self._closed -= Counter([study_id])
 
     def forget(self, study_id: str) -> None:
-        """Drop the cached state of a study, after it was deleted or its rows were replaced."""
+        """Drop the cached state of a study. Call it after the study was deleted or its rows were replaced."""
         with self._guard:
             self._owner(study_id).forget()
         self.changes.notify(study_id, None, may_free=True)
@@ -218,7 +220,7 @@ class Service:
 
 
 def no_outcome(study_id: str, seconds: float) -> Unavailable:
-    """Return the error for a timeout of a request that may still be performed."""
+    """Return the error for a request that timed out; the request may still be performed."""
     return Unavailable(
         f"Study {study_id!r} has not answered within {seconds:g} s; send the request again with the same "
         "Idempotency-Key."

@@ -1,4 +1,5 @@
-"""Sessions of people who log in by OpenID Connect. A session is a token in a cookie; it expires and can be ended."""
+"""Sessions of people who log in by OpenID Connect. A session is a token in a cookie. It expires, and can be ended
+before."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ from adabkb_service.study.contention import repeating
 T = TypeVar("T")
 
 NAME = "session"
-"""Name of the tokens that are sessions."""
+"""The name of each token that is a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A session that has ended."""
+    """A session that was ended; ``id_token`` is what the provider needs for the logout."""
 
     id_token: str | None
 
@@ -41,11 +42,11 @@ def start(
 
     Args:
         service: the service.
-        identity: of the person.
-        id_token: kept until the session ends, to log out at the provider.
-        hours: until the session expires.
-        address: network address of the browser.
-        previous: token in the browser's cookie; if it is a session, it ends.
+        identity: the identity of the person.
+        id_token: the provider's ID token, kept until the session ends, to log out at the provider.
+        hours: hours until the session expires.
+        address: the network address of the browser.
+        previous: the token in the browser's cookie, if any. If it is a session, this session is ended.
 
     Raises:
         LoginRefused: the name of the user belongs to another person.
@@ -82,12 +83,12 @@ def start(
 
 
 def end(service: Service, token: str, address: str) -> Ended | None:
-    """End the session with a token; None if the token is not that of a session."""
+    """End the session with this token. Return None if the token is not that of a session."""
     return _write(service, lambda connection: _end(connection, token, service.clock(), address))
 
 
 def end_all(service: Service, caller: Caller, user: str) -> int:
-    """End all sessions of a person; return how many there were.
+    """End all sessions of a person. Return how many were ended.
 
     Raises:
         PersonNotFound: there is no such person.
@@ -106,13 +107,14 @@ def end_all(service: Service, caller: Caller, user: str) -> int:
 
 
 def own(service: Service, caller: Caller) -> list[TokenRow]:
-    """The sessions of a person that have not ended, newest first."""
+    """Return the caller's sessions that have not ended, newest first."""
     with service.database.reading() as connection:
         return tokens.sessions_of(connection, caller.user or "", service.clock())
 
 
 def page(service: Service, after: str, limit: int) -> tuple[list[Person], str | None]:
-    """People who have logged in, in the order of their users, and where the next page starts."""
+    """Return people who have logged in, ordered by user name. The second value returned is the ``after`` of the next
+    page; None on the last page."""
     with service.database.reading() as connection:
         rows = people.page(connection, after, limit)
         counts = tokens.count_sessions(connection, [row.user for row in rows], service.clock())
@@ -134,13 +136,18 @@ def page(service: Service, after: str, limit: int) -> tuple[list[Person], str | 
 
 
 def _write(service: Service, work: Callable[[Connection], T]) -> T:
-    """Perform a transaction, again if another one was faster: a person may log in twice at the same time."""
+    """Perform a transaction. Repeat it if another one committed first, since a person may log in twice at the same
+    time."""
     done: T = repeating(service.timeouts.contention)(service.database.write, work)
     return done
 
 
 def _known(connection: Connection, identity: Identity, now: datetime) -> PersonRow:
-    """The person, stored as they are now."""
+    """Return the row of a person, created or updated with the given identity.
+
+    Raises:
+        LoginRefused: the user name belongs to another person.
+    """
     known = people.of_subject(connection, identity.issuer, identity.subject)
     if known is not None:
         known = replace(known, name=identity.name, email=identity.email, scope=identity.scope, seen_at=now)

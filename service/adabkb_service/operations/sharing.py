@@ -29,7 +29,7 @@ def access(service: Service, study_id: str) -> Access:
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
-    """Return the strongest right that the caller has on a study that it may read."""
+    """Return the strongest right of the caller on a study that the caller may read."""
     if not caller.has("work"):
         return "read"
     if caller.is_admin:
@@ -46,13 +46,14 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         service: the service.
         caller: the user who makes the change.
         study_id: the study's id.
-        changes: ``owner``, and ``shared_with``: rights by user, None to revoke one. The previous owner keeps no right,
-            unless ``shared_with`` gives one.
+        changes: ``owner``, the new owner, and ``shared_with``, user -> right (None revokes it). The previous owner
+            keeps no right unless ``shared_with`` gives one.
 
     Raises:
         StudyNotFound: the study does not exist.
-        Forbidden: the owner would change, and the caller's token has a storage quota.
-        Invalid: the study would be shared with its owner or too many users, or the new owner has no token.
+        Forbidden: the request changes the owner, and the caller has a storage quota.
+        Invalid: the study would be shared with its owner or with too many users, or the new owner has no token and has
+            never logged in.
     """
     if "owner" in changes and caller.quotas is not None and caller.quotas.limit_storage:
         raise Forbidden("Your token has a storage quota, so only an administrator can change the owner of your study.")
@@ -69,10 +70,11 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
 
 
 def _check_user(connection: Connection, user: str) -> None:
-    """Refuse an owner without a token, such as a mistyped name. On a server without tokens, any name is allowed.
+    """Refuse an owner who has no token and has never logged in, such as a mistyped name. On a server without tokens,
+    any name is allowed.
 
     Raises:
-        Invalid: the user has no token.
+        Invalid: there is no such user.
     """
     if tokens.any_exist(connection) and not tokens.has_any(connection, user) and people.find(connection, user) is None:
         detail = (

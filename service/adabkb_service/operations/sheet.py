@@ -1,6 +1,6 @@
 """Excel files: write the table of a study as a sheet, and read a user's sheet as text.
 
-Numbers are exact in both directions. Excel shows only 15 digits of a number, but stores all.
+Numbers are written and read exactly. Excel shows at most 15 digits of a number, but stores all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adabkb_service.storage.rows import StudyRow
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_BYTES = 64 * 2**20
-"""The maximum unpacked size of a file's parts, in bytes, since a small file may unpack to any size."""
+"""The maximum unpacked size of a file, in bytes. (A small file may unpack to any size.)"""
 MOST_ROWS, MOST_COLUMNS = 20_000, 400
 """The maximum number of rows and columns of a sheet that is read."""
 WIDEST = 40
@@ -33,7 +33,7 @@ NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
-    """Write the rows of ``table`` as a sheet. The titles of its columns have labels and units."""
+    """Write the rows of ``table`` as a sheet. The titles of the columns include labels and units."""
     from openpyxl import Workbook  # noqa: PLC0415 (takes a while)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import Font  # noqa: PLC0415
@@ -52,7 +52,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # and take "=..." for a formula
+            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # nor take "=..." for a formula
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value
@@ -67,7 +67,8 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
 
 def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
-    """Return the titles of ``table``'s columns, with labels and units; titles are unique."""
+    """Return the titles of the columns of ``table``, with labels and units. If two would be equal, the names are used
+    instead."""
     words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
     quantities = definition.quantities
     objective = quantities.get(OBJECTIVE, UNNAMED)
@@ -83,7 +84,7 @@ def read(content: bytes) -> str:
     """Return the first sheet of an Excel file as text: a line per row, cells separated by tabs and quoted as in CSV.
 
     Raises:
-        Invalid: the file is not an Excel file, or too large.
+        Invalid: the file is not an Excel file, or is too large.
     """
     written = io.StringIO()
     lines = csv.writer(written, delimiter="\t", lineterminator="\n")

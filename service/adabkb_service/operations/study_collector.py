@@ -15,7 +15,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 
 MOST_STUDIES = 1000
-"""The maximum number of studies with metrics, the newest ones; each has a dozen time series."""
+"""The maximum number of studies with metrics; the newest are chosen. Each study has a dozen time series."""
 STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
 
 

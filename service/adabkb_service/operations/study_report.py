@@ -1,4 +1,4 @@
-"""The facts in a study's report, as of one moment, for the printed page and for Markdown."""
+"""The facts in a study's report, for the printed page and for Markdown."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ CHANGES: tuple[EventKind, ...] = (
     "resumed",
     "completed",
 )
-"""Events that a user causes, or that concern the whole study."""
+"""Kinds of events that a report lists as changes."""
 MOST_CHANGES = 500
-"""The maximum number of changes, and of audit log entries, in a report; the latest ones."""
+"""The maximum number of changes, and of audit log entries, in a report. The latest ones are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table of results: a result with its trial, or either alone."""
+    """A row of the table of results: a result with its trial, a result without a trial, or a trial without a result."""
 
     trial: answers.Trial | None
     result: answers.Observation | None
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """The facts about a study, as of one moment."""
+    """The facts about a study, read in one transaction, except the model's answers."""
 
     study: answers.Study
     assessment: Assessment
@@ -63,17 +63,17 @@ class StudyReport:
     files: list[FileRow]
     """Files of the study's trials."""
     digest: str
-    """SHA-256 of the log, in hexadecimal digits: of the lines of its events in an export."""
+    """SHA-256 of the log: of the lines that its events have in an export, in hexadecimal digits."""
     made_at: datetime
     made_by: str
     """The version of the server that made the report."""
     lines: Iterator[Line]
-    """The results, and the trials without one, ordered by trial; available only while the report is open."""
+    """The results and the trials without a result, ordered by trial. They can be read only while the report is open."""
 
 
 @contextmanager
 def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterator[StudyReport]:
-    """Open the report of a study. The model's answers may be a moment older than the results.
+    """Open the report of a study. The model's answers may lack the results of the last moments.
 
     Args:
         service: the running service.

@@ -1,36 +1,38 @@
 """POST /v1/studies/{id}/suggest: issue trials, waiting ones first, then new points.
 
-The owner of the study in this process (``study/owner.py``) performs this request with all others that wait for the
-study:
+The owner of the study in this process (``study/owner.py``) performs this request in a batch with all others that wait
+for the study:
 
 1. Overdue leases expire, so that their trials wait again, or fail after the maximum number of attempts. Waiting trials
    that an edit of the space has excluded fail. The study's state is updated. If the request fixes parameters or has a
-   context, only trials with these values count as waiting, and points that were decided without them cannot be used.
+   context, only trials with these values count as waiting, and points that the model decided on without these values
+   cannot be used.
 2. The number of new points is computed: the request's count less the waiting trials, within the study's budget and
-   limits; 0 if the study is paused or complete. In a study with plates, the trials of an answer are on one plate: the
-   waiting ones on the plate of the first, and the new ones on the last plate as long as it has room.
+   limits; 0 if the study is paused or complete. In a study with plates, all trials of an answer are on one plate. The
+   waiting trials are those on the plate of the first; new trials are on the last plate, as long as it has room.
 3. If the model has already decided on that many points, they are used, unless an event that affects the model (such as
    a result, see ``EventRow.affects_model``) was committed since. Once the first of them are issued, the others remain
    usable, because the model decided on them with the first ones pending. Usually points are available, since the model
    decides on the next ones as soon as it has processed a result. Otherwise the request is parked until the model
-   replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up before, since a
-   repetition need not wait.
+   replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up first, since a
+   repeated request need not wait.
 4. ``_hand_out`` turns the points into events; the transition function (``study/transitions.py``) turns these into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
    or the database refuses a duplicate key, nothing is written, the study is read again, and steps 1 to 5 are repeated.
    A request whose key is already stored gets the stored answer. Changes of step 1 may be committed earlier, if the
    request has to wait for the model. The answer is sent after the commit.
 
-Points that are still missing ``timeouts.suggestion`` after the request reached the server that performs it are drawn
-quasi-randomly. Just after a server has started, this time begins when its engine is loaded. They are drawn at once if
-no useful reply of the model is expected soon (``ModelLink.is_worth_waiting_for``). The answer is then marked as
-``degraded``, as it is whenever the study's model has failed.
+A request waits for the model for at most ``timeouts.suggestion``, counted from its arrival at the server that performs
+it or, if this is later, from when that server's engine was loaded. Points that are still missing then are drawn
+quasi-randomly. They are drawn at once if no useful reply of the model is expected soon
+(``ModelLink.is_worth_waiting_for``). An answer with such points is marked as ``degraded``, and so is each answer while
+the study's model has failed.
 
-A crash before the commit leaves no trial and no answer, but changes of step 1 that were committed remain. A crash
-after the commit leaves both, and a client that repeats the request with its key gets the stored answer. Without a key
-the trial is issued again once its lease has expired. The model is rebuilt from its stored state and the later events,
-since each decision is a function of the events before it. Whether a point comes from the model or is quasi-random
-depends on the clock, and is recorded in the log.
+After a crash before the commit, there is no trial and no answer, but changes of step 1 that were committed remain.
+After a crash that follows the commit, both are stored, and a client that repeats the request with its key gets the
+stored answer. Without a key, the trial is issued again once its lease has expired. The model is rebuilt from its stored
+state and the later events, since each decision is a function of the events before it. Whether a point comes from the
+model or is quasi-random depends on the clock, and is recorded in the log.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "paused": 5.0,
     "failures": 5.0,
 }
-"""Seconds after which a repeated request may get a trial, by the reason why this request got none."""
+"""Reason why a request got no trial -> seconds after which the client should repeat the request."""
 CANNOT_FIX = (
     "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
     "whole study, declare it with kind fixed"
@@ -85,8 +87,8 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         StudyNotFound: the study does not exist.
         Invalid: a fixed or context value is not a value of its parameter, the context does not match the study, or the
             study's algorithm cannot fix parameters.
-        Busy: too many requests wait for the study, or this one waited for ten seconds, or other servers committed first
-            for five seconds.
+        Busy: too many requests wait for the study, this one waited for too long (``timeouts.request``), or other
+            servers kept committing first (``timeouts.contention``).
         Unavailable: the server is still loading the engine.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
@@ -102,15 +104,15 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
-    """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. The study may be paused
-    for these failures before points are counted."""
+    """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. Then update the study's
+    state: expirations may cause failures that pause it."""
     leases.expire_overdue(draft)
     fail_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
-    """Return the number and kind of points that the model must decide on."""
+    """Return how many points the model must decide on, and the restriction on them."""
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
@@ -130,13 +132,13 @@ def _has_plates(study: StudyRow) -> bool:
 
 
 def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
-    """Return the plate that new trials continue; None if they begin one."""
+    """Return the plate that new trials continue; None if they begin a plate."""
     return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
 
 
 def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[TrialRow]:
-    """Return the waiting trials to issue; in a study with plates, those on the plate of the first one, and none if the
-    request begins a plate."""
+    """Return the waiting trials to issue. In a study with plates, these are on the plate of the first one, and there
+    are none if the request begins a plate."""
     if body.plate == "new":
         return []
     found = draft.waiting(body.most, within)
@@ -144,8 +146,8 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
-    """Return the points with the values that the request fixes, in its context; None if it fixes no varying parameter
-    and the study has no context.
+    """Return the slice of the space with the context and the values that the request fixes. None if the request fixes
+    no varying parameter and the study has no context.
 
     Raises:
         Invalid: a value is not a value of its parameter, a context value is missing, no feasible point has the values,
@@ -175,12 +177,12 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
     rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
-    # A repetition of a request that got no trials may get some, so the answer is not stored under its key.
+    # An answer without trials is not stored under the key, so that a repeated request may get trials.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
 
 
 def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:
-    """Return a new trial, leased to the worker of the request."""
+    """Add a new trial, leased to the worker of the request, and return it."""
     number = draft.study.trials + 1
     plate = plates.number_for(draft.study, point.parameters, is_new=body.plate == "new" and is_first)
     payload = {

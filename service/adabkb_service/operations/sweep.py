@@ -2,7 +2,7 @@
 
 It expires leases, deletes old idempotency keys, empties the trash, and removes the rows of deleted studies.
 
-Any number of servers may run it at the same time: each finds only what the others have left.
+Several servers may do this at the same time: each finds only the work that the others have not done yet.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ logger = logging.getLogger(__name__)
 STUDIES_AT_ONCE = 100
 """The number of studies whose leases are checked at the same time."""
 SWEEP_SECONDS = 10.0
-"""Seconds for which a sweep waits for these studies before it goes on to the next ones."""
+"""Seconds for which a sweep waits for these studies before it continues with the next ones."""
 FAILED_SECONDS = 60.0
 """Seconds until the next attempt for a study whose leases could not be expired."""
 KEYS_AT_ONCE = 500
-"""The number of keys that one transaction deletes; a small number keeps other transactions from waiting."""
+"""The number of keys that one transaction deletes. It is small, so that other transactions do not wait for long."""
 CONTAINERS_AT_ONCE = 100
-"""The maximum number of deleted studies whose rows one sweep removes, if they are small enough."""
+"""The maximum number of deleted studies whose rows one sweep removes, if the time suffices."""
 REMOVAL_SECONDS = 1.0
-"""Seconds for which a sweep removes rows; the next check of leases is delayed by this time."""
+"""Seconds for which a sweep removes rows. Meanwhile, no leases are checked."""
 CATCHING_UP = 2.0
-"""The maximum speed of the cutoff of deleted keys, relative to the clock."""
+"""The maximum speed, relative to real time, at which the cutoff for deletion advances."""
 
 
 def sweep(service: Service) -> None:
@@ -93,8 +93,8 @@ def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
 def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """Delete the idempotency keys that are older than ``hours``.
 
-    A clock that jumps ahead by a day must not delete keys a day too early. So the cutoff is stored, and advances by at
-    most twice the time that has passed since it last advanced.
+    If the clock jumps ahead by a day, keys must not be deleted a day too early. So the cutoff is stored, and advances
+    by at most twice the time since the last call.
 
     Args:
         service: the service.
@@ -116,8 +116,8 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Permanently delete studies that have been in the trash for ``trash.DAYS``, with a cutoff like that of keys; also
-    old entries of the audit log, and sessions that ended long ago."""
+    """Permanently delete studies that have been in the trash for ``trash.DAYS``, old entries of the audit log, and
+    sessions that ended long ago. The cutoff advances like that of keys."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
@@ -159,13 +159,13 @@ def _move_cutoff(
     oldest: datetime | None,
     seconds_since: float,
 ) -> datetime:
-    """Advance the stored time before which entries of a kind are deleted, and return it.
+    """Advance the stored cutoff, the time before which entries of a kind are deleted, and return it.
 
     Args:
-        service, connection: the service and the connection to its database.
+        service, connection: the service, and a connection to its database.
         name: the kind of entries.
-        span: how long they are kept.
-        oldest: the time of the oldest entry, if there is one.
+        span: how long these entries are kept.
+        oldest: the time of the oldest entry; None if there is none.
         seconds_since: seconds since the last call in this server, or since its start.
     """
     before, known = service.clock() - span, retention_cutoffs.find(connection, name)
@@ -177,8 +177,8 @@ def _move_cutoff(
 
 
 def clamp_leases(service: Service) -> None:
-    """Shorten leases whose remaining time exceeds their length, when the server starts. Such leases exist if the clock
-    was ahead when they were granted."""
+    """Shorten leases that end later than their length from now. Such leases exist if the clock was ahead when they were
+    given. The server calls this when it starts."""
     with service.database.reading() as connection:
         too_long = trials.leased_beyond(connection, service.clock())
     numbers: defaultdict[str, list[int]] = defaultdict(list)

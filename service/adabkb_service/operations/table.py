@@ -22,7 +22,7 @@ from adabkb_service.study import render
 FIRST = ("trial", "state")
 """Columns before the parameters."""
 PLATE = ("plate",)
-"""Column after these, in a study with plates."""
+"""Column between these and the parameters, in a study with plates."""
 RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
@@ -41,7 +41,8 @@ LAST = (
 """Columns after the metrics."""
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""The first characters of a spreadsheet formula, after the quotation marks of escaped ones."""
+"""Matches the start of a text that a spreadsheet may take for a formula, also if the text is already escaped with
+quotation marks."""
 PAGE = 1000
 
 Row = dict[str, Any]
@@ -50,8 +51,7 @@ Row = dict[str, Any]
 def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
     """Write the table: the trials ordered by number, then the results without a trial, ordered by number.
 
-    A trial without a result has one row. A trial with several results (replicates by several attempts) has one for
-    each.
+    A trial without a result has one row. A trial with several results (of several attempts) has a row for each result.
     """
     table = csv.DictWriter(file, columns(study), lineterminator="\n")
     table.writeheader()
@@ -69,13 +69,13 @@ def columns(study: StudyRow) -> list[str]:
 
 
 def escaped(cell: Any) -> Any:
-    """Return a cell in which a text that looks like a formula is escaped with a quotation mark. The client's
-    ``import_results`` removes it."""
+    """Return a cell. A text that looks like a formula gets a leading quotation mark, which the client's
+    ``import_results`` removes."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
-    """The rows, by the names of the columns; a cell may be missing."""
+    """Yield the rows, each as column name -> cell. Empty cells may be left out."""
     definition = definition_of(study.definition)
     space = definition.space()
     for trial, result in pairs(connection, study):
@@ -87,7 +87,7 @@ def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
 
 
 def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:
-    """Yield the subject of each row: a trial with a result, or either alone."""
+    """Yield the trial and the result of each row; either may be None."""
     last = 0
     while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
         last = found[-1].number
@@ -106,7 +106,8 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
 
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
-    """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
+    """Return the cells of a trial. Worker and times are those of its last attempt, and are left out if the result
+    belongs to an earlier attempt."""
     known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
         known |= {

@@ -1,4 +1,4 @@
-"""The definition of a study as a template: the body of a request that would create a study like it."""
+"""The definition of a study as a template: the body of a request that creates a similar study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Template(BaseModel):
 
 
 def template(study_id: str) -> Request[Template]:
-    """Return the definition of a study with its present space, limits and rules.
+    """Return a request for the template of a study, with its current space, limits and rules.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -48,7 +48,7 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
 
 
 def _current(study: StudyRow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the present values of the fields that can be changed. A budget of costs cannot."""
+    """Return the current values of the fields that can be changed. (A cost budget cannot be changed.)"""
     fixed = {"budget"} if isinstance(given.get("budget"), dict) else set()
     return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed}
 
@@ -59,7 +59,7 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def _with_table(stored: Mapping[str, Any], parameter: CatalogueParameter) -> dict[str, Any]:
-    """Return a catalogue with its table, without withdrawn rows."""
+    """Return a catalogue with its table. Withdrawn rows are left out."""
     table, text = parameter.rows_of(), StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([parameter.name, *table.columns])

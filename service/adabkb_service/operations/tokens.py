@@ -1,4 +1,4 @@
-"""/v1/tokens, and share links, which are tokens, too: create, list, change and revoke."""
+"""/v1/tokens and share links (which are tokens): create, list, change and revoke them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from adabkb_service.study.request import Key
 
 
 def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = None) -> NewToken:
-    """Create a token. Only this answer contains the secret, so a repeated idempotency key is refused.
+    """Create a token. Only this answer contains the secret, which is not stored. A request with a repeated idempotency
+    key is therefore refused.
 
     Raises:
         TokenMade: the key has already created a token.
@@ -36,12 +37,14 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
 def create_link(
     service: Service, caller: Caller, study_id: str, expires_at: datetime | None, key: Key | None = None
 ) -> NewToken:
-    """Create a share link: a token that lets anyone read a study, in its owner's name. An idempotency key creates one.
+    """Create a share link: a token with which anyone can read a study. It acts for the study's owner. A request with a
+    repeated idempotency key is refused.
 
     Raises:
         TokenMade: the key has already created a link.
         StudyNotFound: the study does not exist.
-        Forbidden: the study has no owner, the owner has no token, or the server requires no tokens.
+        Forbidden: the study has no owner, the owner has no valid token and has not logged in recently, or the server
+            requires no tokens.
         Invalid: the link would be expired.
     """
     if caller.user is None:
@@ -61,7 +64,8 @@ def create_link(
 def page(
     service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> tuple[list[Token], tuple[datetime, str] | None]:
-    """Return a page of tokens, newest first, or of the share links of a study; and the start of the next page."""
+    """Return a page of tokens, newest first, or of the share links of the study ``link``. The second value returned is
+    the ``after`` of the next page; None on the last page."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
     return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
@@ -152,7 +156,7 @@ def _made(
 
 
 def id_of(key: Key) -> str:
-    """Return the id of the token or webhook that a key creates."""
+    """Return the id of the token or webhook that a request with this key creates."""
     return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 

@@ -1,5 +1,5 @@
-"""Snapshots of older studies, taken when a new study that transfers from them is created. A snapshot holds a limited
-number of points in coordinates of the new space, with standardized results."""
+"""Snapshots of older studies, taken when a study with ``transfer_from`` is created. A snapshot holds a limited number
+of points, in coordinates of the new space, with standardized results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from adabkb_service.storage.rows import ObservationRow, StudyRow
 Array = NDArray[np.float64]
 
 FEWEST_RESULTS = 4
-"""The minimum number of results of an older study within the new space."""
+"""The minimum number of results that an older study must have within the new space."""
 LOOKED_AT = 500
-"""The number of best results of an older study from which a snapshot is taken, and about that of other results."""
+"""A snapshot is chosen from this number of best results of the older study, and about as many other results."""
 DIGITS = 6
-"""Decimals of the stored coordinates and outputs."""
+"""The number of decimals of the stored coordinates and outputs."""
 
 UNKNOWN = "is not a study that you may read; give one that GET /v1/studies lists, or leave it out"
 SEVERAL = "has several objectives, and none matches this study's; leave it out"
@@ -45,7 +45,7 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
     """Take snapshots of the older studies that a definition names, in their current state.
 
     Raises:
-        Invalid: the caller may not read a study, or it cannot be used; one error per study.
+        Invalid: the caller may not read one of these studies, or it cannot be used; one error per study.
     """
     made = [_snapshot(connection, study_id, definition, caller) for study_id in definition.transfer_from]
     faults = [
@@ -90,7 +90,7 @@ def _may_read(connection: Connection, study_id: str, caller: Caller) -> bool:
 def _results(
     connection: Connection, study: StudyRow, older: StoredDefinition, new: StudyDefinition, shared: list[str]
 ) -> tuple[list[list[float]], list[float]]:
-    """Return positions along the shared axes, and values, of the results that lie in both spaces as they are now."""
+    """Return the results that lie in both current spaces: their positions along the shared axes, and their values."""
     space, was = new.space(), older.space()
     rests = zip(space.axes, space.activity.rest.tolist(), strict=True)
     axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
@@ -104,7 +104,8 @@ def _results(
 
 
 def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
-    """Return the position of a result along some axes, with inactive ones at rest; None outside of an axis."""
+    """Return the position of a result along some axes. An inactive axis has its position of rest. None if the result
+    lies outside of an axis."""
     point = was.present(row.parameters)
     if point is None:
         return None
@@ -115,13 +116,13 @@ def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -
 
 
 def _holds(axis: Axis, value: Any) -> bool:
-    """Return whether a value lies on an axis, or between two of its values."""
+    """Return whether a value is a choice of an axis or, on a numerical axis, lies within its range."""
     return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else axis.low <= value <= axis.high
 
 
 def _chosen(results: Array, count: int) -> list[int]:
-    """Return the rows to keep, in increasing order: the best results, and as many others, evenly spread over the
-    rest."""
+    """Return the indices of the results to keep, in increasing order: the best ones, and as many others, evenly spaced
+    among the rest."""
     if len(results) <= count:
         return list(range(len(results)))
     order = np.argsort(-results, kind="stable")

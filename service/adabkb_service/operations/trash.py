@@ -1,10 +1,10 @@
-"""Delete studies; move them to the trash, from which they can be restored for 30 days.
+"""Delete studies and restore them. A deleted study is in the trash for 30 days, unless it is purged.
 
-The trash holds the exports of studies, and restoring a study imports it, as when a study moves to another database.
-So its id can be used again, and no other table refers to deleted studies.
+The trash holds the exports of deleted studies. To restore a study, its export is imported, as when a study moves to
+another database. So the id of a deleted study can be used again, and no other table refers to deleted studies.
 
-A study disappears in one short transaction, however large it is. Its rows are removed in further transactions; until
-then, its id cannot be used again.
+However large a study is, one short transaction makes it unreadable. Further transactions remove its rows. Until they
+are done, its id cannot be used again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from adabkb_service.study.request import Key, Outcome, kept, recall
 DAYS = 30
 """The number of days for which a study stays in the trash."""
 REMOVAL_SECONDS = 2.0
-"""Seconds for which a request that deletes a large study removes its rows; sweeps remove the rest."""
+"""Seconds for which the request that deletes a large study removes rows. Sweeps remove the rest."""
 
 
 def delete(
@@ -53,13 +53,13 @@ def delete(
     *,
     purge: bool = False,
 ) -> None:
-    """Delete a study with all its data. After this call, sweeps may still remove rows of a large study; nobody can read
-    them.
+    """Delete a study with all its data. Rows of a large study may remain after this call, unreadable, until sweeps
+    remove them.
 
     Args:
         service: the service.
         study_id: the study's id.
-        revisions: the revisions at which the deletion is allowed; None for any.
+        revisions: the revisions of the study at which the deletion is allowed; None for any.
         caller: the user who deletes it.
         purge: delete permanently instead of moving to the trash.
 
@@ -80,7 +80,7 @@ def delete(
 def _delete(
     service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool, writer: str
 ) -> Place | None:
-    """Delete a study and some of its rows; return where to continue, None if no rows are left."""
+    """Delete a study and some of its rows. Return where to continue; None if no rows are left."""
     with TemporaryFile() as packed:
         with service.database.reading() as connection:
             study = studies.get(connection, study_id)
@@ -120,7 +120,7 @@ def _remove(
 
 
 def page(service: Service, caller: Caller, before: int, limit: int) -> list[Deletion]:
-    """Return a page of the caller's deleted studies, latest deletion first; an administrator gets those of all
+    """Return a page of the caller's deleted studies, latest deletion first. An administrator gets those of all
     users."""
     with service.database.reading() as connection:
         return [_shown(row) for row in trash.page(connection, before, limit, *_of(caller))]
@@ -129,18 +129,18 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
 def restore(
     service: Service, caller: Caller, study_id: str, number: int | None, key: Key | None = None
 ) -> Outcome[views.Study]:
-    """Restore a deleted study, which continues where it was.
+    """Restore a deleted study. It continues in the state in which it was deleted.
 
     Args:
         service: the service.
         caller: the user who restores it.
         study_id: the study's id.
-        number: the number of its deletion; None for the last one.
+        number: the number of the deletion; None for the latest deletion of this study.
         key: the idempotency key of the request.
 
     Raises:
-        DeletionNotFound: the trash has no such study, or no deletion of it with this number.
-        StudyExists: a study of this id exists.
+        DeletionNotFound: the trash has no study with this id, or no deletion of it with this number.
+        StudyExists: a study with this id exists.
         QuotaExceeded: the caller's quota of studies or storage is used up.
     """
     with service.database.reading() as connection:
@@ -170,7 +170,7 @@ def restore(
 
 
 def purge(service: Service, caller: Caller, number: int) -> None:
-    """Permanently delete a study in the trash.
+    """Permanently delete a study that is in the trash.
 
     Raises:
         DeletionNotFound: the trash has no deletion with this number.

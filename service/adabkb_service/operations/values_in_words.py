@@ -1,4 +1,4 @@
-"""Format numbers and values for people; ``assets/words.js`` does the same for scripts."""
+"""Format numbers and values for people. ``assets/words.js`` does the same in the browser."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def add(
     networks: Sequence[Network],
     key: Key | None = None,
 ) -> NewWebhook:
-    """Add a webhook, which is notified of events from now on.
+    """Add a webhook. It gets messages about events from now on.
 
     Args:
         service: the running service.
@@ -91,7 +91,8 @@ def change(
     changes: dict[str, Any],
     networks: Sequence[Network],
 ) -> Webhook:
-    """Change a webhook, or turn it on or off. When turned on, it continues with the event after the last one handled.
+    """Change a webhook, or turn it on or off. A webhook that is turned on continues with the first event that has not
+    been handled.
 
     Raises:
         StudyNotFound, WebhookNotFound: the study or the webhook does not exist.

@@ -1,7 +1,7 @@
-"""GET /v1/studies/{id}/trials/{n}/why: the basis of a suggestion, and the trial's outcome.
+"""GET /v1/studies/{id}/trials/{n}/why: on what a suggestion was based, and the events of its trial.
 
-A decision depends on the whole log before it, so the log gives what was known. The event of the suggestion holds the
-prediction at the point.
+A decision depends on the whole log before it, so replaying the log shows what was known then. The event of the
+suggestion holds the prediction at the point.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adabkb_service.study.replay_state import ReplayState, replayed
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:
-    """Return the decision that made a trial, and all events about the trial.
+    """Return a trial, the decision that led to it (None for a queued trial), and all events about it.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -87,7 +87,8 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
 
 
 def _distance(space: Space, parameters: dict[str, object], before: ReplayState) -> float | None:
-    """Return the distance from the nearest earlier point: the largest difference along any axis of the unit cube."""
+    """Return the distance from the nearest earlier point; None without one. The distance is the largest difference
+    along any axis of the unit cube. Two different values without an order have the difference 1."""
     points = [row.parameters for row in before.trials.values()]
     points += [row.parameters for row in before.observations.values()]
     earlier = [position for position in map(space.position, points) if position is not None]
@@ -102,8 +103,8 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
 
 
 def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:
-    """Return the expected improvement over the best result for a normally distributed prediction, times the probability
-    that the outcome constraints are satisfied; None while no result satisfies them."""
+    """Return the expected improvement over the best result, times the probability that the outcome constraints are
+    satisfied. The prediction is normally distributed. None while no result satisfies the constraints."""
     if not best.get("feasible", True):
         return None
     lead: float = sign * (expected["mean"] - best["value"])
@@ -116,6 +117,6 @@ def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> floa
 
 
 def _path(key: str) -> list[views.CellRef]:
-    """Return the cells from the root to a cell."""
+    """Return the cells on the path from the root to a cell, both included."""
     steps = key.split(".")
     return [views.CellRef(key=".".join(steps[: depth + 1]), depth=depth) for depth in range(len(steps))]

@@ -1,4 +1,4 @@
-"""Sentences about why a point was chosen. Each comparison follows from the accompanying numbers."""
+"""Sentences about why a point was chosen. Each comparison follows from numbers in the same answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PHASES: Mapping[str | None, str] = {
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
-"""The phase of the search. It says nothing about the prediction at the point, which ``outlook`` describes."""
+"""Phase of the search -> sentence. The sentence says nothing about the prediction at the point, which ``outlook``
+compares."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 BETTER = "The model expects a better result here."
@@ -40,7 +41,7 @@ def in_words(
     names: Names = Names(),  # noqa: B008 (it is frozen)
     shared: Collection[str] = (),
 ) -> str:
-    """Yield sentences about why the point of a suggestion was chosen.
+    """Return sentences about why the point of a suggestion was chosen.
 
     Args:
         event: the event of the suggestion.
@@ -55,7 +56,7 @@ def in_words(
 
 
 def outlook(lead: float, std: float) -> str:
-    """Compare the prediction at a point with the best result.
+    """Return a sentence that compares the prediction at a point with the best result.
 
     Args:
         lead: how much the expected value is better than the best result; negative if it is worse.
@@ -130,7 +131,7 @@ def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
 
 
 def _resolved(value: float, std: float) -> str:
-    """Format a number with enough digits to show a tenth of the standard deviation."""
+    """Format a number with enough digits to resolve a tenth of the standard deviation."""
     digits = LEAST_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     rounded = float(f"{value:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}g}")
     return f"{rounded:.{MOST_DIGITS}g}"

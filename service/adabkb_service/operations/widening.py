@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple
 from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
 
 NEAR = 0.01
-"""Points within this share of a range from its end count as being at the end."""
+"""A point counts as being at an end of a range if its distance from the end is at most this share of the range."""
 FEWEST_VALUES = 4
-"""The minimum number of values of a range with steps; with fewer, most values are at an end."""
+"""The minimum number of values of a range with steps. With fewer values, most of them are at an end."""
 LEAST_FACTOR, LARGEST_FACTOR = 2.0, 10.0
-"""The factors by which a range on a log scale is widened."""
+"""The smallest and the largest factor by which a range on a log scale is widened."""
 
 
 class Edge(NamedTuple):
-    """An end of a range."""
+    """An end of a range at which a point lies."""
 
     parameter: str
     end: Literal["lower", "upper"]
@@ -49,8 +49,8 @@ def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edg
 
 
 def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
-    """Widen a range downwards. A range of positive numbers goes down to 0 at most, since most quantities are not
-    negative."""
+    """Return a parameter with a lower ``low``. A range of positive numbers is widened to 0 at most, since most
+    quantities are not negative. None if the range cannot be widened."""
     bound = _beyond(each, -1.0)
     if each.low >= 0 and each.scale != "log":
         bound = max(bound, 0.0)
@@ -60,7 +60,7 @@ def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
 
 
 def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
-    """Return a bound that lies half of the range farther out, in whole steps; on a log scale, a quarter of its
+    """Return a bound beyond the range, by half of the range in whole steps or, on a log scale, by a quarter of its
     decades."""
     low, high = float(each.low), float(each.high)
     if each.scale == "log":

@@ -40,7 +40,7 @@ PHASES: Mapping[str, str] = {
     "sample": "baseline",
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
-"""The purpose of trials that have no phase, by origin."""
+"""Origin -> purpose, for trials without a phase."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
@@ -55,9 +55,9 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
-"""The maximum number of decimals of a prediction, whose standard deviation determines the number."""
+"""The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
-"""Units of a duration: seconds, and the abbreviation."""
+"""Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
     "trial.reserved": "a trial is issued",
     "trial.overdue": "a trial is overdue: its lease expired",
@@ -74,13 +74,13 @@ def context(study: Study) -> list[str]:
 
 
 def chosen(study: Study) -> list[str]:
-    """Return the names of the parameters that are chosen."""
+    """Return the names of the parameters that the optimizer chooses: neither fixed nor context parameters."""
     known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
     return [each.name for each in study.parameters if each.name not in known]
 
 
 def confidence(study: Study) -> str | None:
-    """Return the probability of the gap in percent; None if the algorithm has no gap."""
+    """Return the probability, in percent, with which the gap is a bound. None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
         return f"{100.0 * CONFIDENCE:.4g}%"
     delta = getattr(study.algorithm, "delta", None)
@@ -88,12 +88,12 @@ def confidence(study: Study) -> str | None:
 
 
 def measured(study: Study) -> list[str]:
-    """Return the names of the metrics of each result, with several objectives first."""
+    """Return the names of the metrics of each result; several objectives come first."""
     return [*(each.metric for each in study.objectives), *study.metrics]
 
 
 def described(study: Study) -> list[str]:
-    """Return the quantities that have a label and a unit: the single objective, and the metrics."""
+    """Return the names of the quantities that may have a label and a unit: the single objective, and the metrics."""
     return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
 
 
@@ -115,7 +115,7 @@ def typed(value: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in the largest unit of which it is a multiple; the page accepts this format."""
+    """Format a duration in the largest unit of which it is a multiple. The web interface reads this format."""
     size, name = next(((size, name) for size, name in SPANS if seconds >= size and seconds % size == 0), (1, "s"))
     return f"{seconds / size:.10g} {name}"
 
@@ -145,7 +145,7 @@ def number(study: Study, name: str | None, value: float | None) -> str:
 
 
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
-    """Format it with its unit."""
+    """Format a number of a metric, or of the objective, with its unit."""
     return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
 
 
@@ -200,12 +200,12 @@ def result(payload: Mapping[str, Any]) -> str:
 
 
 def missing(study: Study, result: Observation) -> str:
-    """The titles of the numbers that a result lacks; empty if it has all."""
+    """Return the titles of the numbers that a result lacks; empty if it lacks none."""
     return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
 
 
 def added(payload: Mapping[str, Any]) -> str:
-    """The numbers that an event adds to a result which lacked them."""
+    """Return the numbers that an event adds to a result that lacked them."""
     was = payload["was"]
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
@@ -229,7 +229,7 @@ def bounds(study: Study, metric: str) -> str:
 
 
 def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
-    """Return whether a result, or that of a trial, violates the bounds of a metric."""
+    """Return whether a result, or the result of a trial, violates the bounds of a metric."""
     found = _constraint(study, metric)
     value = (told.metrics or {}).get(metric)
     return found is not None and value is not None and not found.allows(value)

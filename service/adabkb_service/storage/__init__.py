@@ -1,1 +1,2 @@
-"""The service's SQL: tables, transactions, and the queries of each table. Without HTTP or numerics."""
+"""The service's SQL: tables, transactions, and the queries of each table. It imports neither HTTP nor numerical
+code."""

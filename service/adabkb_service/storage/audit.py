@@ -33,7 +33,7 @@ def add(connection: Connection, rows: Iterable[AuditRow]) -> None:
 
 
 def page(connection: Connection, before: int, limit: int) -> list[tuple[int, AuditRow]]:
-    """At most ``limit`` entries by number, newest first; if ``before`` is not 0, only those with smaller numbers."""
+    """At most ``limit`` entries, newest first. If ``before`` is not 0, only entries with numbers below it."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
@@ -41,13 +41,13 @@ def page(connection: Connection, before: int, limit: int) -> list[tuple[int, Aud
 
 
 def of_study(connection: Connection, study_id: str, since: datetime, limit: int) -> list[tuple[int, AuditRow]]:
-    """The last entries about a study since a given time, at most ``limit``, oldest first."""
+    """The last ``limit`` entries about a study since a given time, oldest first."""
     theirs = audit.c.subject == study_id, audit.c.action.like("study %"), audit.c.at >= since
     found = connection.execute(select(audit).where(*theirs).order_by(audit.c.id.desc()).limit(limit))
     return [(row.id, AuditRow(*row[1:])) for row in found][::-1]
 
 
 def forget(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete the oldest entries from before a time, at most ``limit``; return how many were deleted."""
+    """Delete the oldest entries, at most ``limit``, that are from before a time. Return how many were deleted."""
     oldest = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
     return connection.execute(delete(audit).where(audit.c.id.in_(oldest))).rowcount

@@ -18,14 +18,14 @@ HEADER_BYTES = 100
 
 
 class Damaged(ValueError):
-    """A backup differs from the original."""
+    """A backup is damaged, or differs from what was backed up."""
 
 
 def create(file: Path) -> None:
     """Create an empty file that only its owner can read and write.
 
     Raises:
-        OSError: it exists, or cannot be created.
+        OSError: the file exists, or cannot be created.
     """
     os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -68,7 +68,7 @@ def check(file: Path) -> None:
 
 
 def _damage(file: Path) -> str:
-    """The first error that SQLite finds in the structure of a file; empty if none."""
+    """The first error that SQLite finds in the structure of a file; empty if it finds none."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             found = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])

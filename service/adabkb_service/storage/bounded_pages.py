@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, lite
 Row = TypeVar("Row")
 
 MOST_BYTES = 2**23
-"""Limit on the size of user data in a page; a larger row is a page by itself."""
+"""The maximum number of bytes of user data in a page. A larger row is a page by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,16 @@ def read(
     limit: int,
     most_bytes: int = MOST_BYTES,
 ) -> BoundedPage[Row]:
-    """The first rows of a query.
+    """The first rows of a query, as many as fit within the limits.
 
     Args:
         connection: the connection to the database.
         query: all columns of a table, without order or limit.
         row: builds a row from the values of its columns.
-        order: unique order of the rows.
+        order: columns by which the rows are ordered, together unique.
         large: columns with user data of unlimited size.
         limit: the maximum number of rows.
-        most_bytes: limit on the size of the large columns in all rows, unless the first row exceeds it.
+        most_bytes: the maximum size of the large columns in all rows together. The first row may exceed it.
     """
     lengths = (func.coalesce(func.length(cast(column, Text)), 0) for column in large)
     size: ColumnElement[int] = sum(lengths, start=literal(0))

@@ -1,8 +1,8 @@
-"""Tables of catalogues, which are stored in the log and only referenced in a study's row.
+"""Tables of catalogues. They are stored in the log; a study's row only refers to them.
 
-The event ``created`` holds a table as text, and each ``edited`` event a change of it. The study's row holds only a
-digest of these, to stay small. This module maps digests to tables: each process reads a table from the log once and
-caches it while there is room.
+The event ``created`` holds a table as text, and an ``edited`` event may hold a change of it. To stay small, the study's
+row holds only a digest of the table and its changes. This module finds the table of a digest. Each process reads a
+table from the log once, and caches it while there is room.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _LOG = (
 
 @dataclass(frozen=True)
 class Pieces:
-    """A table as given, and its later changes."""
+    """A table as text, and its later changes."""
 
     table: str
     changes: tuple[Mapping[str, Any], ...] = field(default=())
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the table and its changes."""
+        """SHA-256 digest that identifies the table and its changes."""
         found = hashlib.sha256(self.table.encode()).hexdigest()
         for change in self.changes:
             found = hashlib.sha256((found + json.dumps(change, sort_keys=True)).encode()).hexdigest()
@@ -51,14 +51,14 @@ class Pieces:
 
     @property
     def size(self) -> int:
-        """Approximate number of characters."""
+        """Approximate number of characters of the table and its changes."""
         return len(self.table) + sum(len(change.get("add", "")) for change in self.changes)
 
 
 _guard = Lock()
 _known: LRUCache[str, Pieces] = LRUCache(KEPT, getsizeof=lambda pieces: pieces.size)
 _in_use: WeakValueDictionary[str, Pieces] = WeakValueDictionary()
-"""Tables in use anywhere in the process, cached or not."""
+"""All tables that this process uses, including those dropped from the cache."""
 
 
 def keep(pieces: Pieces) -> str:
@@ -69,10 +69,10 @@ def keep(pieces: Pieces) -> str:
 
 
 def pieces_of(digest: str) -> Pieces:
-    """The table of a digest.
+    """The table with this digest.
 
     Raises:
-        LookupError: it is neither cached nor in use.
+        LookupError: the table is neither cached nor in use.
     """
     with _guard:
         return _known.get(digest) or _in_use[digest]
@@ -113,7 +113,8 @@ def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -
 def followed(
     tables: Mapping[str, Pieces], given: Iterable[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Pieces]:
-    """The tables by parameter after an event with these parameters and changes of tables."""
+    """Parameter -> table after an event. ``tables`` are those before the event, ``given`` its parameters, and
+    ``changes`` its changes of tables by parameter."""
     new = {each["name"]: Pieces(each["table"]) for each in given if "table" in each}
     found = {**tables, **new}
     return {**found, **{name: found[name].changed(change) for name, change in changes.items()}}

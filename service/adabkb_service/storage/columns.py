@@ -1,4 +1,4 @@
-"""JSON columns with summaries of many rows, which spare reading those again."""
+"""Types of JSON columns that summarize many rows, so that these need not be read again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Curve(TypedDict):
     """Value of the last report."""
     best: float
     gain_step: int
-    """Step of the last relevant improvement."""
+    """Step of the last improvement that counts for the rule ``patience``."""
     gain_value: float
-    """Value at that step."""
+    """Value at ``gain_step``."""
 
 
 class Estimate(TypedDict):

@@ -1,8 +1,8 @@
-"""Queries of ``containers``: owners of the rows of a study or of the content of a deleted one.
+"""Queries of ``containers``. The rows of a study, or the content of a deleted study, belong to a container.
 
-A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise its content is unreadable: it is
-being written or removed. Its writer must extend its hold in every transaction. If a writer dies, its hold expires and
-any server may remove the content.
+A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise a writer is writing or removing
+its content, and nobody can read it. The writer holds the container, and must extend the hold in every transaction. If
+the writer dies, the hold expires, and any server may remove the content.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from adabkb_service.errors import Contention
 from adabkb_service.storage.tables import containers
 
 HOLD = timedelta(seconds=10)
-"""How long a hold lasts without a transaction; a transaction takes only a small part of this time."""
+"""A hold expires this long after the last transaction that extended it. A transaction takes only a small part of this
+time."""
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""Expiry time of a container that is removable at once, by any clock."""
+"""Expiry time of a hold that is over by any clock."""
 
 _ADD = insert(containers)
 _THIS = containers.c.id == bindparam("its_id")
@@ -34,7 +35,7 @@ def new_writer() -> str:
 
 
 def add(connection: Connection, container: str) -> None:
-    """Insert a container in use.
+    """Insert a container that is in use.
 
     Raises:
         Contention: the id exists.
@@ -43,7 +44,7 @@ def add(connection: Connection, container: str) -> None:
 
 
 def begin(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Insert a container held by a writer who fills it.
+    """Insert a container that a writer holds and fills.
 
     Raises:
         Contention: the id exists.
@@ -52,21 +53,23 @@ def begin(connection: Connection, container: str, writer: str, now: datetime) ->
 
 
 def put_into_use(connection: Connection, container: str, writer: str) -> None:
-    """End a writer's hold, in the transaction that inserts the row referring to the container.
+    """End a writer's hold. Call it in the transaction that inserts the row referring to the container.
 
     Raises:
-        Contention: the writer no longer holds it.
+        Contention: the writer no longer holds the container.
     """
     _change_held(connection, container, writer, {"writer": None, "removable_at": None})
 
 
 def put_out_of_use(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Give a container to a writer for removal, in the transaction that deletes the row referring to it."""
+    """Let a writer hold a container, to remove its content. Call it in the transaction that deletes the row referring
+    to the container."""
     connection.execute(_CHANGE, {"its_id": container, "writer": writer, "removable_at": now + HOLD})
 
 
 def abandon(connection: Connection, ids: Sequence[str]) -> None:
-    """Make containers removable by any server, in the transaction that deletes the rows referring to them."""
+    """Let any server remove the content of containers. Call it in the transaction that deletes the rows referring to
+    them."""
     connection.execute(update(containers).where(containers.c.id.in_(ids)), {"removable_at": AT_ONCE})
 
 
@@ -80,8 +83,8 @@ def extend(connection: Connection, container: str, writer: str, now: datetime) -
 
 
 def give_up(connection: Connection, container: str, writer: str) -> None:
-    """End the hold of a writer who stops early, so that any server may remove the container. Does nothing if another
-    writer holds it."""
+    """End the hold of a writer that stops early, so that any server may remove the content. Do nothing if another
+    writer holds the container."""
     connection.execute(_HELD, {"its_id": container, "its_writer": writer, "removable_at": AT_ONCE})
 
 
@@ -92,14 +95,14 @@ def removable(connection: Connection, now: datetime, limit: int) -> list[str]:
 
 
 def take_over(connection: Connection, container: str, writer: str, now: datetime) -> bool:
-    """Let a writer hold a removable container; False if it is no longer removable."""
+    """Let a writer hold a container whose hold has expired. Return False if it is in use or held."""
     query = _CHANGE.where(containers.c.removable_at <= bindparam("now"))
     values = {"its_id": container, "now": now, "writer": writer, "removable_at": now + HOLD}
     return connection.execute(query, values).rowcount == 1
 
 
 def remove(connection: Connection, container: str) -> None:
-    """Delete a container and the rest of its content."""
+    """Delete a container. The database deletes the rest of its content."""
     connection.execute(delete(containers).where(containers.c.id == container))
 
 

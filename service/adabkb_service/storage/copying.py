@@ -14,7 +14,7 @@ from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
 COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
 ROWS = 1000
-"""Rows read and written at a time."""
+"""The number of rows that are read and written at a time."""
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
@@ -23,7 +23,7 @@ def copy(source: Database, target: Database) -> dict[str, int]:
     Other processes may use the source meanwhile.
 
     Returns:
-        The number of copied rows by table.
+        Table -> number of copied rows.
 
     Raises:
         Busy, Unavailable: as for ``Database.reading`` and ``Database.writing``.
@@ -42,13 +42,14 @@ def copy(source: Database, target: Database) -> dict[str, int]:
 
 
 def duplicate(source: Database, file: Path) -> None:
-    """Copy a snapshot of a SQLite database with any schema to a file; other processes may use the source meanwhile."""
+    """Copy a snapshot of a SQLite database, with any schema, to a file. Other processes may use the source
+    meanwhile."""
     with closing(sqlite3.connect(str(source.url.database))) as old, closing(sqlite3.connect(file)) as new:
         old.backup(new)
 
 
 def row_counts(database: Database) -> dict[str, int]:
-    """The number of rows of each table that is not empty; empty for a database without tables."""
+    """Table -> number of rows, for each table that is not empty."""
     with database.reading() as connection:
         there = inspect(connection).get_table_names()
         tables = [table for table in COPIED if table.name in there]
@@ -59,7 +60,7 @@ def row_counts(database: Database) -> dict[str, int]:
 
 
 def _continue_numbering(connection: Connection) -> None:
-    """Set the sequences to the largest copied numbers. SQLite does so automatically."""
+    """Let PostgreSQL's sequences continue after the largest copied numbers. SQLite does so by itself."""
     for table in NUMBERED:
         largest = select(func.max(table.c.id)).scalar_subquery()
         connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), largest)))

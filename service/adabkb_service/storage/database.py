@@ -1,13 +1,13 @@
-"""Transactions on a database, and the settings that make them durable and serialize writers on each system.
+"""Transactions on SQLite and PostgreSQL, and the settings that make them durable and serialize writers.
 
 SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction. (After a plain
-BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) This requires disabling the
-driver's own transaction control. The writing threads of a process queue for a lock in the process, because SQLite's own
-lock is polled and therefore not fair.
+BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) For this, the driver's own
+transaction control is disabled. The threads of a process that write wait for a lock of the process: threads that wait
+for SQLite's own lock poll it, so the order would not be fair.
 
-PostgreSQL: synchronous_commit=on. A transaction that writes to a study locks its row first. If a client disappears
-without closing its connection (a crashed machine or a network failure), PostgreSQL aborts its transaction after a
-limited idle time.
+PostgreSQL: synchronous_commit=on. A transaction that writes to a study first locks the study's row. If a client
+disappears without closing its connection (its machine crashed, or the network failed), PostgreSQL aborts the
+transaction after a limited idle time.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
 STATEMENT_SECONDS = 60.0
-"""Limit on the duration of a server's statement on PostgreSQL. A query whose reader has gone then frees its connection,
-whatever plan PostgreSQL chose."""
+"""The maximum duration of a server's statement on PostgreSQL. So even a query with a bad plan, for a client that has
+disconnected, frees its connection."""
 
 SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 """Tables of the service's database in every schema version."""
@@ -65,10 +65,10 @@ class Database:
             lock_seconds: how long a transaction waits for a lock or a connection before it raises ``Busy``.
             holder_seconds: how long a writing transaction on PostgreSQL may be idle; None for no limit.
             statement_seconds: how long a statement may take on PostgreSQL before it raises ``Busy``; 0 for no limit.
-            connections: largest number of open connections.
+            connections: the maximum number of open connections.
 
         Raises:
-            ValueError: the URL is not one of these; the message names the remedy.
+            ValueError: the URL has another form; the message names the remedy.
         """
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
@@ -123,9 +123,9 @@ class Database:
 
     @contextmanager
     def migrating(self) -> Iterator[Connection]:
-        """As ``writing``, for changes of the schema. On SQLite foreign keys are not enforced within the block: altering
-        a table copies and drops it, which would delete the rows that refer to it. References are checked before the
-        commit.
+        """As ``writing``, for changes of the schema. On SQLite, foreign keys are not enforced within the block: to
+        alter a table, SQLite copies and drops it, which would delete the rows that refer to it. References are checked
+        before the commit.
 
         Raises:
             SchemaMismatch: a reference is broken; nothing was written.
@@ -145,7 +145,7 @@ class Database:
                             f"The migration breaks references of the table {broken[0]} to {broken[2]}."
                         )
             finally:
-                connection.invalidate()  # the next connection enforces them again
+                connection.invalidate()  # the next connection enforces foreign keys again
         self.last_error = None
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -173,8 +173,8 @@ class Database:
         self.last_error = None
 
     def now(self) -> datetime:
-        """The time in UTC, by the clock that all servers of the database share: this machine's on SQLite, the
-        database's on PostgreSQL.
+        """The time in UTC, by the clock that is the same for all servers with this database: on SQLite this machine's
+        clock, on PostgreSQL the database's.
 
         Raises:
             Busy, Unavailable: as for ``reading``.
@@ -191,8 +191,8 @@ class Database:
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """Translate errors of the database to errors of the service, which indicate whether a retry may succeed.
-        ``reading`` and ``writing`` do so within their blocks."""
+        """Within the block, translate errors of the database to errors of the service, whose classes say whether a
+        retry may succeed. ``reading`` and ``writing`` do the same within their blocks."""
         if self._file is not None:
             self._file.check()
         try:
@@ -260,7 +260,7 @@ def _limit_idleness(seconds: float) -> str:
 def _sqlite_preparation(
     path: str, lock_seconds: float, file: SqliteFile
 ) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
-    # Servers that start together on a new file all switch it to WAL. SQLite then fails instead of waiting.
+    # If several servers start on a new file, each of them switches it to WAL. SQLite then fails instead of waiting.
     waiting = Retrying(
         retry=retry_if_exception_message(message="database is locked"),
         stop=stop_after_delay(lock_seconds),
@@ -273,7 +273,7 @@ def _sqlite_preparation(
         connection.isolation_level = None
         cursor = connection.cursor()
         waiting(cursor.execute, TABLES)
-        _check_tables(path, {name for (name,) in cursor.fetchall()})  # first, since the next statement changes the file
+        _check_tables(path, {name for (name,) in cursor.fetchall()})  # first: the next statement changes the file
         waiting(cursor.execute, "PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")

@@ -16,12 +16,12 @@ _ADD = insert(events)
 
 
 def add(connection: Connection, rows: Iterable[EventRow]) -> None:
-    """Append to the log of a locked study."""
+    """Append events to the log of a study. The transaction must have locked the study."""
     connection.execute(_ADD, [as_values(row) for row in rows])
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int | None = None) -> list[EventRow]:
-    """Events with a seq above ``after``, in order; all of them without a limit."""
+    """The first ``limit`` events with a seq above ``after``, in order; all of them if ``limit`` is None."""
     query = _after(study_id, after).order_by(events.c.seq).limit(limit)
     return [EventRow(*row) for row in connection.execute(query)]
 
@@ -43,7 +43,7 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow
 
 
 def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int) -> list[EventRow]:
-    """The last events of these kinds, at most ``limit``, in order."""
+    """The last ``limit`` events of these kinds, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds))
     found = connection.execute(query.order_by(events.c.seq.desc()).limit(limit))
     return [EventRow(*row) for row in found][::-1]
@@ -52,14 +52,14 @@ def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind]
 def of_kinds_after(
     connection: Connection, study_id: str, kinds: Collection[EventKind], after: int, limit: int
 ) -> list[EventRow]:
-    """The first events of these kinds after a given seq, at most ``limit``, in order."""
+    """The first ``limit`` events of these kinds with a seq above ``after``, in order."""
     query = _after(study_id, after).where(events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
     return [EventRow(*row) for row in connection.execute(query)]
 
 
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
-    """Whether an event after ``after`` may change which earlier results count: a correction, a number that comes
-    later, or an edit of the space."""
+    """Whether an event with a seq above ``after`` may change earlier results, or which of them count: a correction, a
+    number added later, or an edit of the space."""
     query = (
         _after(study_id, after)
         .where(events.c.kind.in_(("corrected", "measured", "edited")))

@@ -37,8 +37,8 @@ def add(connection: Connection, row: FileRow, content: bytes) -> None:
 def page(
     connection: Connection, study_id: str, after: int, limit: int | None = None, *, trial: int | None = None
 ) -> list[FileRow]:
-    """Return the files of a study, or of one of its trials, by number, after a given number; all of them without a
-    limit."""
+    """Return the first ``limit`` files, of a study or of one of its trials, with numbers above ``after``, in order; all
+    of them if ``limit`` is None."""
     theirs = [files.c.study_id == study_id, files.c.number > after]
     if trial is not None:
         theirs.append(files.c.trial == trial)
@@ -64,7 +64,7 @@ def remove(connection: Connection, study_id: str, number: int) -> None:
 
 
 def total(connection: Connection, study_id: str) -> tuple[int, int]:
-    """Return the largest file number of a study, 0 without files, and the total size of its files in bytes."""
+    """Return the largest number of a study's files (0 without files), and their total size in bytes."""
     last, size = func.coalesce(func.max(files.c.number), 0), func.coalesce(func.sum(files.c.size), 0)
     number, all_bytes = connection.execute(select(last, size).where(files.c.study_id == study_id)).one()
     return int(number), int(all_bytes)

@@ -18,7 +18,8 @@ Row = TypeVar("Row")
 
 
 class Filling:
-    """A container being filled, and the rows to write next. Content that fits into one transaction needs only one."""
+    """A container that is being filled, and the rows to write next. If all rows fit into one transaction, only one is
+    used."""
 
     def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
         """Start without writing."""
@@ -32,7 +33,7 @@ class Filling:
         self._room = pace.rows
 
     def add(self, write: Callable[[Connection, Sequence[Row]], Any], rows: Iterable[Row]) -> None:
-        """Write rows with a function that writes any number of them.
+        """Add rows to write. ``write`` is a function that writes several rows.
 
         Raises:
             Contention: the container's id exists, or another server has removed the written rows.
@@ -58,7 +59,7 @@ class Filling:
 
     @contextmanager
     def finishing(self) -> Iterator[Connection]:
-        """The last transaction, in which the caller inserts the row referring to the container.
+        """The last transaction. Within the block, the caller inserts the row that refers to the container.
 
         Raises:
             Contention: the container's id exists, or another server has removed the written rows.
@@ -88,7 +89,7 @@ class Filling:
 def filling(
     database: Database, container: str, clock: Callable[[], datetime], pace: Pace | None = None
 ) -> Iterator[Filling]:
-    """A container to fill; if the block raises, its content is removed."""
+    """A container to fill within the block. If the block raises, any server may remove the content."""
     begun = Filling(database, container, clock, pace or Pace())
     try:
         yield begun

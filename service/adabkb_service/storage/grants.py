@@ -1,4 +1,4 @@
-"""Queries of ``grants``: owners of studies, and users that they share them with. A study without grants has no
+"""Queries of ``grants``: the owner of each study, and the users with whom it is shared. A study without grants has no
 owner."""
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _OF_USER = _OF_STUDY.where(grants.c.user.in_([bindparam("its_user"), EVERYBODY])
 
 
 def of_study(connection: Connection, study_id: str) -> dict[str, Right]:
-    """Rights by user."""
+    """User -> right on a study."""
     return {row.user: row.right for row in connection.execute(_OF_STUDY.order_by(grants.c.user), {"study": study_id})}
 
 
 def of_user(connection: Connection, study_id: str, user: str) -> list[Right]:
-    """The rights of a user, including those granted to everybody."""
+    """The rights of a user on a study, including those granted to everybody."""
     found = connection.execute(_OF_USER, {"study": study_id, "its_user": user})
     return [row.right for row in found]
 
@@ -36,7 +36,7 @@ def owners(connection: Connection, study_ids: Sequence[str]) -> dict[str, str]:
 
 
 def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) -> None:
-    """Replace all rights to a study by these, by user."""
+    """Replace all rights on a study. ``rights`` maps user -> right."""
     connection.execute(delete(grants).where(grants.c.study_id == study_id))
     if rights:
         rows = [{"study_id": study_id, "user": user, "right": right} for user, right in rights.items()]
@@ -59,5 +59,5 @@ def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[
 
 
 def owner(rights: Mapping[str, Right]) -> str | None:
-    """The user who owns a study, given its rights; None without an owner."""
+    """The owner in a mapping user -> right; None without an owner."""
     return next((user for user, right in rights.items() if right == "own"), None)

@@ -1,8 +1,9 @@
 """Group commit: the writes of several threads in one durable transaction.
 
-SQLite has one writer at a time, and a durable commit takes longer than the statements before it. So the thread that
-holds the lock also writes the parts of the threads that wait for it. A savepoint around each part allows it to be
-rolled back alone. PostgreSQL groups the commits of concurrent transactions itself.
+SQLite allows one writer at a time, and a durable commit takes longer than the statements before it. So the thread that
+holds the lock also writes for the threads that wait for the lock: each thread's write is a part of the transaction.
+Each part has a savepoint, so that it can be rolled back alone. PostgreSQL groups the commits of concurrent transactions
+itself.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Lock(Protocol):
     """The interface of ``threading.Lock``."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
-        """Wait for the lock; return whether it was acquired in time."""
+        """Wait for the lock. Return whether it was acquired in time."""
 
     def release(self) -> None:
         """Release the lock."""
@@ -43,7 +44,8 @@ class _Part:
 
 
 class WriteBatcher:
-    """The write lock of a process, and the parts that wait for it. Raises ``Busy`` if the lock is not free in time."""
+    """The write lock of a process, and the parts that wait for it. As a context manager, it holds the lock, and raises
+    ``Busy`` if the lock is not free in time."""
 
     def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MOST_PARTS) -> None:
         """Create a batcher.
@@ -75,11 +77,11 @@ class WriteBatcher:
         work: Callable[[Connection], Any],
         transaction: Callable[[], AbstractContextManager[Connection]],
     ) -> Any:
-        """Run the work in a transaction, which may also contain the work of other threads, and return its result.
+        """Run ``work`` in a transaction that may also contain the work of other threads, and return its result.
 
         Args:
-            work: function that writes.
-            transaction: begins a transaction, and commits it at the end of its block.
+            work: a function that writes.
+            transaction: returns a context manager that begins a transaction, and commits it at the end of its block.
 
         Raises:
             Busy: the lock was not free in time; nothing was written.
@@ -94,13 +96,13 @@ class WriteBatcher:
         except BaseException:
             if self._is_withdrawn(part):
                 raise
-            part.done.wait()  # another thread is writing it, with an unknown outcome
+            part.done.wait()  # another thread is writing the part; wait for the outcome
         if part.error is not None:
             raise part.error
         return part.result
 
     def _is_withdrawn(self, part: _Part) -> bool:
-        """Remove the part from the queue; False if another thread has begun to write it."""
+        """Remove the part from the queue. Return False if another thread has begun to write it."""
         try:
             self._parts.remove(part)
         except ValueError:

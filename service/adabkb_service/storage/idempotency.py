@@ -17,7 +17,7 @@ _ADD = insert(keys)
 
 
 def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
-    """The row of a key, or None; keys of a study that is being deleted are not found."""
+    """The row of a key, or None. Keys of a deleted study are not found."""
     row = connection.execute(_FIND, {"its_scope": scope, "its_key": key}).one_or_none()
     return None if row is None else KeyRow(*row)
 
@@ -34,13 +34,13 @@ def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
 
 
 def outdated(connection: Connection, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(scope, key) of keys from before a time, oldest first."""
+    """(scope, key) of the oldest keys, at most ``limit``, that are from before a time."""
     query = select(keys.c.scope, keys.c.key).where(keys.c.created_at < before).order_by(keys.c.created_at).limit(limit)
     return [(row.scope, row.key) for row in connection.execute(query)]
 
 
 def forget(connection: Connection, names: Sequence[tuple[str, str]], before: datetime) -> None:
-    """Delete the named keys that are from before a time."""
+    """Delete those of the named keys that are from before a time."""
     rows = [{"its_scope": scope, "its_key": key, "before": before} for scope, key in names]
     connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)
 

@@ -1,8 +1,8 @@
-"""Schema versions of the database and of this code, and the migration from one to the other.
+"""The schema versions of a database and of this code, and migrations between them.
 
-An additive revision has the number of its predecessor with a suffix: 0001.1 adds to 0001. Older code also runs on it,
-so servers need not stop for the migration. It may add indexes, nullable columns or columns with a default in the
-database, and tables whose rows are deleted with the rows that they refer to.
+An additive revision has the number of its predecessor with a suffix: 0001.1 adds to 0001. Code for 0001 also runs on
+0001.1, so servers need not stop for the migration. An additive revision may add indexes, columns that are nullable or
+have a default in the database, and tables whose rows are deleted with the rows that they refer to.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ HEAD = "0001"
 ADVISORY_LOCK = 0xADAB_4B
 
 SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
-"""``extended``: changed by an additive migration of newer code."""
+"""``extended``: an additive migration of newer code was applied."""
 
 USABLE: tuple[SchemaStatus, ...] = ("current", "extended")
 """Schemas that servers of this code can use."""
 
 
 def config() -> Config:
-    """Alembic's configuration, with the migrations in the wheel or in the source checkout."""
+    """Alembic's configuration, with the path of the migrations in the wheel or in the source checkout."""
     from alembic.config import Config  # noqa: PLC0415 (not needed by a server whose schema is current)
 
     packaged = PACKAGE / "_migrations"
@@ -67,7 +67,7 @@ def schema_status(connection: Connection) -> SchemaStatus:
 
 
 def _adds_to(revision: str, older: str) -> bool:
-    """Whether code of the older revision can use this one."""
+    """Whether ``revision`` differs from ``older`` only by additive migrations."""
     return revision.partition(".")[0] == older.partition(".")[0]
 
 
@@ -110,14 +110,15 @@ def prepare(database: Database) -> None:
 
 
 def require(database: Database, *, exactly: bool = False) -> None:
-    """Refuse a database without tables or with another schema version. For commands that need existing data.
+    """Refuse a database without tables, or with a schema that this code cannot use. Commands that need existing data
+    call it.
 
     Args:
-        database: to check.
+        database: the database to check.
         exactly: also refuse an extended schema, since a copy would lack the additions.
 
     Raises:
-        SchemaMismatch: no tables or another version; the message names the remedy.
+        SchemaMismatch: there are no tables, or the schema has another version; the message names the remedy.
     """
     with database.reading() as connection:
         found = schema_status(connection)
@@ -131,10 +132,10 @@ def require(database: Database, *, exactly: bool = False) -> None:
 
 
 def rewrite(database: Database) -> None:
-    """Check that the database can be written, by writing its version unchanged.
+    """Check that the database can be written: write its schema version, unchanged.
 
     Raises:
-        Unavailable, Busy: it cannot be written; the message gives the reason.
+        Unavailable, Busy: the database cannot be written; the message gives the reason.
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))

@@ -1,4 +1,4 @@
-"""Queries of ``cells`` and ``dictionary``, the rows of a model. Writes only changed rows."""
+"""Queries of ``cells`` and ``dictionary``, the rows of a model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _UPSERT_ALL = _upsert(lambda table: postgresql_insert(table).from_select(_COLUMN
 
 
 def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
-    """Insert new cells in the given order, and update the status of existing ones. PostgreSQL needs one statement: a
-    space with many choices has thousands of cells, and requests to the study wait for the transaction."""
+    """Insert new cells in the given order, and update the status of existing cells. On PostgreSQL, one statement does
+    all: a space with many choices has thousands of cells, and requests to the study wait for the transaction."""
     if not statuses:
         return
     keys, depths = list(statuses), [key.count(".") for key in statuses]
@@ -42,7 +42,7 @@ def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, st
 
 
 def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[int], removed: Iterable[int]) -> None:
-    """Add points to the dictionary and remove points from it, by ordinal."""
+    """Add points to the dictionary and remove points from it. Points are given by their ordinals."""
     gone = list(removed)
     if gone:
         query = delete(dictionary).where(dictionary.c.study_id == study_id, dictionary.c.ordinal.in_(gone))
@@ -53,7 +53,7 @@ def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[i
 
 
 def clear(connection: Connection, study_id: str) -> None:
-    """Delete the cells and the dictionary, which a replay of the log rebuilds."""
+    """Delete the cells and the dictionary of a study."""
     connection.execute(delete(cells).where(cells.c.study_id == study_id))
     connection.execute(delete(dictionary).where(dictionary.c.study_id == study_id))
 

@@ -22,7 +22,7 @@ _CHANGE = update(observations).where(
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
 NUMBERS_AT_ONCE = 500
-"""The number of observation numbers per query, since databases limit the parameters of a statement."""
+"""The maximum number of observations that a query names, since databases limit the parameters of a statement."""
 
 
 def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:
@@ -31,7 +31,7 @@ def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:
 
 
 def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
-    """The observation.
+    """The observation with this number.
 
     Raises:
         ObservationNotFound: the observation does not exist.
@@ -69,20 +69,20 @@ def on_plate(connection: Connection, study_id: str, plate: int, *, but: Collecti
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[ObservationRow]:
-    """The observations of a trial, by number."""
+    """The observations of a trial, ordered by number."""
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
 def of_trials(connection: Connection, study_id: str, first: int, last: int) -> list[ObservationRow]:
-    """The observations of trials ``first`` to ``last``, by number of the observation."""
+    """The observations of trials ``first`` to ``last``, ordered by the observation's number."""
     of_range = observations.c.trial.between(first, last)
     query = select(observations).where(observations.c.study_id == study_id, of_range).order_by(observations.c.seq)
     return [ObservationRow(*row) for row in connection.execute(query)]
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best observation that is not excluded and has a value, the first one in a tie, ignoring the numbers in
-    ``but``."""
+    """The best observation that is not excluded, has a value, and whose number is not in ``but``. The first one in a
+    tie."""
     value = observations.c.value
     query = (
         select(observations)
@@ -96,8 +96,8 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
-    """Observations with a value that are not excluded, by number: the best ones, and about as many others, spread over
-    all. At most ``count`` of each; fewer if they are large."""
+    """The best ``count`` observations, and about as many others, evenly spread over all; together ordered by number.
+    Only those with a value that are not excluded. Fewer if they are large."""
     query = select(observations).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.value.is_not(None)
     )
@@ -114,7 +114,7 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
 
 
 def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:
-    """How many observations after this number are not excluded, ignoring the numbers in ``but``."""
+    """The number of observations after ``seq`` that are not excluded and whose numbers are not in ``but``."""
     after = observations.c.seq > seq, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
     query = select(func.count()).select_from(observations).where(observations.c.study_id == study_id, *after)
     return connection.execute(query).scalar_one()
@@ -129,13 +129,13 @@ def counting(connection: Connection, study_id: str) -> dict[int, float]:
 
 
 def every(connection: Connection, study_id: str) -> dict[int, ObservationRow]:
-    """Number -> observation, of all observations."""
+    """Number -> observation, for all observations of a study."""
     found = connection.execute(_OF_STUDY.order_by(observations.c.seq), {"study": study_id})
     return {row.seq: ObservationRow(*row) for row in found}
 
 
 def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> list[ObservationRow]:
-    """The observations with these numbers that exist, in order."""
+    """Those of the observations with these numbers that exist, in order."""
     found: list[ObservationRow] = []
     ordered = sorted(seqs)
     for start in range(0, len(ordered), NUMBERS_AT_ONCE):
@@ -146,7 +146,7 @@ def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> li
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
-    """At most ``limit`` observations with numbers above ``after``, by number."""
+    """The first ``limit`` observations with numbers above ``after``, in order."""
     query = _after(study_id, after).order_by(observations.c.seq).limit(limit)
     return [ObservationRow(*row) for row in connection.execute(query)]
 

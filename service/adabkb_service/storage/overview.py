@@ -1,6 +1,6 @@
-"""Queries of the web page: searchable and sortable lists, and results thinned for charts.
+"""Queries of the web interface: lists that can be searched and sorted, and a limited number of results for charts.
 
-They read whole studies, unlike queries of the hot path. No request for a trial waits for them.
+Unlike the queries for requests of workers, they read whole studies. No request for a trial waits for them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, Tr
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 UNKNOWN = (None,) * 5
-"""Trial columns of a result without a suggestion."""
+"""The trial columns of a result without a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """An observation and the facts about its trial, which are None for a point without a suggestion."""
+    """An observation and columns of its trial, which are None for an observation without a trial."""
 
     observation: ObservationRow
     phase: str | None
@@ -30,7 +30,7 @@ class ResultRow:
     worker: str | None
     cell: str | None
     gap: float | None
-    """The gap when the trial was suggested; None if not known."""
+    """The gap when the trial was suggested; None if it was not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _sought(text: str) -> ColumnElement[bool]:
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
-    """Number of studies in each state that satisfy the conditions and have the text in the id or a tag."""
+    """State -> number of studies that satisfy the conditions and have the text in their id or a tag."""
     counts = select(studies.c.state, func.count().label("studies"))
     query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
@@ -85,7 +85,7 @@ def page_of_studies(
     limit: int,
     *conditions: ColumnElement[bool],
 ) -> list[ListedStudy]:
-    """Matching studies with a text in the id or the tags, most recently changed first."""
+    """A page of the studies that satisfy the conditions and have the text in their id or a tag, latest change first."""
     query = select(*_LISTED).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)
@@ -100,14 +100,14 @@ def events_of_result(connection: Connection, study_id: str, seq: int) -> list[Ev
 
 
 def thinned(connection: Connection, study_id: str, count: int, most: int) -> list[ResultRow]:
-    """All results if there are at most ``most``; otherwise the smallest and the largest one of each run of results,
-    which preserves the outline.
+    """All results if there are few; otherwise, the smallest and the largest result of each group of consecutive
+    results, so that a chart keeps its outline.
 
     Args:
         connection: to the database.
         study_id: id of the study.
-        count: number of its results.
-        most: approximate number of results to return.
+        count: number of results of the study.
+        most: the approximate number of results to return.
     """
     step = max(1, -(-2 * count // most))
     runs = (observations.c.seq - 1) // step
@@ -125,8 +125,8 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
 
 
 def values(connection: Connection, study_id: str, metric: str | None) -> list[tuple[int, float]]:
-    """(seq, value) of each result that is not excluded, ordered by seq; with ``metric``, its value instead. Results
-    without the value are omitted."""
+    """(seq, value) of each result that is not excluded, ordered by seq. The value is that of a metric (of the objective
+    if None). Results without it are left out."""
     column = observations.c.value if metric is None else observations.c.metrics
     query = select(observations.c.seq, column).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False)
@@ -138,8 +138,8 @@ def values(connection: Connection, study_id: str, metric: str | None) -> list[tu
 
 
 def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:
-    """Results with the facts about their trials. Reads each table once, by a list of numbers: PostgreSQL would plan a
-    join by its row estimates, which may be outdated for a large study."""
+    """Results with columns of their trials. Each table is read once, by a list of numbers. There is no join, because
+    PostgreSQL would plan it by its estimates of row counts, which may be outdated for a large study."""
     query = select(observations).where(observations.c.study_id == study_id).order_by(observations.c.seq)
     if kept is not None:
         query = query.where(observations.c.seq.in_(kept))
@@ -161,7 +161,7 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
 
 
 def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
-    """(seq, value) of each result after ``after`` that is better than all results between ``after`` and itself.
+    """(seq, value) of each result with a seq above ``after`` that is better than all earlier ones above ``after``.
     Excluded results and those without a value do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
@@ -175,7 +175,7 @@ def records(connection: Connection, study_id: str, *, maximize: bool, after: int
 
 
 def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """The trials with the largest numbers among those that have been leased, in order."""
+    """Of the trials that have been leased, the last ``limit``, in order of their numbers."""
     query = (
         select(trials)
         .where(trials.c.study_id == study_id, trials.c.started_at.is_not(None))
@@ -187,7 +187,7 @@ def recent_trials(connection: Connection, study_id: str, limit: int) -> list[Tri
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """Counts and times of the trials whose last attempt belongs to a worker."""
+    """Counts and times of the trials whose last attempt was a worker's."""
 
     name: str | None
     trials: int
@@ -198,7 +198,7 @@ class WorkerRow:
 
 
 def workers(connection: Connection, study_id: str) -> list[WorkerRow]:
-    """The workers of a study, the one with most trials first."""
+    """The workers of a study, those with the most trials first."""
     count = func.count()
     in_state = {state: func.count(case((trials.c.state == state, 1))) for state in ("completed", "failed")}
     last = func.max(func.coalesce(trials.c.finished_at, trials.c.started_at))
@@ -218,8 +218,8 @@ def has_reports(connection: Connection, study_id: str) -> bool:
 
 
 def curves(connection: Connection, study_id: str, last: int, points: int) -> list[tuple[TrialRow, list[list[float]]]]:
-    """The last trials with reports, by number. Each comes with about ``points`` steps and values of its last attempt,
-    including the first and the last one."""
+    """The last trials with reports, ordered by number. With each come about ``points`` pairs [step, value] of its last
+    attempt, among them the first and the last."""
     reporting = select(trials).where(trials.c.study_id == study_id, trials.c.curve.is_not(None))
     rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(trials.c.number.desc()).limit(last))]
     numbered = (

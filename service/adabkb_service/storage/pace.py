@@ -1,6 +1,6 @@
-"""Split long work into short transactions, so that other writers never wait long.
+"""Split long work into short transactions, so that other writers do not wait long.
 
-SQLite has one writer at a time, and on PostgreSQL a large transaction keeps its locks until its end.
+SQLite allows one writer at a time, and on PostgreSQL, a transaction keeps its locks until its end.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from adabkb_service.storage.database import Database
 MOST_ROWS = 500
 """The maximum number of rows that one transaction of long work inserts or deletes."""
 FIRST_ROWS = 100
-"""The same for the first transaction, before the time per row is known."""
+"""The number of rows of the first transaction, before the time per row is known."""
 TRANSACTION_SECONDS = 0.02
 """Target duration of a transaction."""
 LONGEST_PAUSE = 1.0
-"""The longest pause, in seconds, which leaves the lock to other writers."""
+"""The maximum pause after a transaction, in seconds. In the pause, other writers can get the lock."""
 
 
 class Pace:
-    """Adapts the number of rows of the next transaction: fewer if rows are large or the disk is slow."""
+    """Adapts the number of rows per transaction, so that each takes about ``TRANSACTION_SECONDS``."""
 
     def __init__(self, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> None:
         """Allow ``first`` rows in the first transaction, and at most ``most`` rows in later ones."""

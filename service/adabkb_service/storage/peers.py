@@ -1,12 +1,13 @@
-"""Servers that share a PostgreSQL database: which are alive, which follow studies, and messages between them.
+"""Servers that share a PostgreSQL database: which of them are alive, which follow studies, and messages between them.
 
 Each server has a row in the table ``servers``. So has each model worker, which is a server without HTTP. A server is
-alive while it is connected to PostgreSQL and updates its row, by the clock of the database. A single server does not
-update its row. Messages are notifications (``NOTIFY``). A message is lost only if the sender or the recipient loses its
-connections. That server then gets a new id, so servers waiting for a reply from the old id see that it is gone.
+alive while it is connected to PostgreSQL and regularly updates its row, by the clock of the database. (If it is the
+only server, it does not update its row.) Messages are notifications (``NOTIFY``). A message is lost only if the sender
+or the recipient loses its connections. That server then gets a new id, so servers that wait for a reply from the old id
+notice that it is gone.
 
-The id of a server is the name of its channel, and a secret: anyone who knows it can send requests as any user. By
-default only the table's owner can read it.
+The id of a server is part of its channel's name. It is a secret: anyone who knows it can send requests as any user. By
+default, only the owner of the table can read it.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ REPLY_SECONDS = 3.0
 RETRY_SECONDS = 1.0
 """Delay of the next attempt to connect after the connections were lost."""
 CLOSE_SECONDS = 1.0
-"""Longest wait for closed connections."""
+"""The maximum wait for closed connections to end."""
 BATCH_BYTES = 2**20
-"""Size of the messages in one statement, from which further ones are sent by the next."""
+"""When the messages in a statement exceed this size, the next statement sends the others."""
 PART_BYTES = 7800
-"""Size of a message part in one notification. PostgreSQL allows 7999 bytes, including the part's header."""
+"""Size of the part of a message that one notification holds. PostgreSQL allows 7999 bytes, including the part's
+header."""
 
 OPTIONS: dict[str, Any] = {
     "options": "-c synchronous_commit=off -c statement_timeout=5000 -c lock_timeout=5000",
-    # Detects a lost network within seconds, even on a connection that only listens.
+    # The following detect a lost network within seconds, even on a connection that only listens.
     "keepalives_idle": 2,
     "keepalives_interval": 1,
     "keepalives_count": 3,
@@ -83,7 +85,7 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
 class Peers:
-    """One of the servers on a PostgreSQL database. Used only by its event loop.
+    """One of the servers on a PostgreSQL database. Only its event loop may use it.
 
     Args:
         url: the URL of the database.
@@ -107,10 +109,10 @@ class Peers:
         self.alive: frozenset[str] = frozenset()
         """Ids of the servers that are alive, including this one; empty while the database does not respond."""
         self.model_workers: frozenset[str] = frozenset()
-        """Those of them that do not serve HTTP."""
+        """Ids of those that are model workers, which do not serve HTTP."""
         self.followers: frozenset[str] = frozenset()
-        """Servers that follow studies: the model workers that are not stopping or, without any, the other servers that
-        are not stopping. A server always counts itself as not stopping."""
+        """Ids of the servers that follow studies: the model workers that are not stopping or, if there are none, the
+        servers that are not stopping. A server always counts itself as not stopping."""
         self._url = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._version = version
         self._receive = receive
@@ -120,27 +122,27 @@ class Peers:
         self._messages = 0
         """Number of messages sent."""
         self._unsent: deque[tuple[str, str]] = deque()
-        """Recipients and messages."""
+        """Pairs (recipient, message) to send."""
         self._incomplete: dict[str, list[str]] = {}
-        """Received parts of incomplete messages."""
+        """Id of a message -> received parts, while other parts are missing."""
         self._beat_at = -SILENT_SECONDS
-        """Time of the last beat, by ``time.monotonic``."""
+        """Time of the last update of this server's row ("beat"), by ``time.monotonic``."""
         self._look = False
-        """Whether to beat before it is due."""
+        """Whether to beat now, before it is due."""
         self._woken = asyncio.Event()
         """Set when there are messages to send, or a beat is requested."""
         self._listens = asyncio.Event()
         """Set when PostgreSQL has registered the channel."""
         self._hears = asyncio.Event()
-        """Set when a notification has arrived over these connections."""
+        """Set when a notification has arrived over the current connections."""
 
     @property
     def is_seen(self) -> bool:
-        """Whether other servers consider this one alive. They do not if the process was suspended for long."""
+        """Whether other servers consider this one alive. They do not after the process was suspended for a while."""
         return time.monotonic() - self._beat_at < SILENT_SECONDS
 
     def send(self, recipient: str, message: str) -> None:
-        """Queue a message for a server; it must be ASCII and not empty."""
+        """Queue a message for a server. The message must be ASCII and not empty."""
         self._unsent.append((recipient, message))
         self._woken.set()
 
@@ -231,11 +233,11 @@ class Peers:
                         await self._woken.wait()
 
     async def _beat(self, connection: Connection, notified: object) -> object:
-        """Read which servers are alive, and report that this one is. If this differs from the last notification, notify
+        """Update this server's row, and read which servers are alive. If this state differs from ``notified``, notify
         the other servers.
 
         Returns:
-            The state of the last notification.
+            The state, of which the others are now notified.
         """
         begun, is_leaving = time.monotonic(), self._is_leaving
         values = {"id": self.id, "version": self._version, "is_leaving": is_leaving, "silent": SILENT_SECONDS}
@@ -251,7 +253,8 @@ class Peers:
         self._woken.set()
 
     def _see(self, servers: Mapping[str, Sequence[bool]]) -> None:
-        """Update the state from the servers that are alive: whether each is stopping, and is a model worker."""
+        """Update the state. ``servers`` maps the id of each server that is alive -> whether it is stopping, whether it
+        is a model worker."""
         has_changed = servers.keys() != self.alive
         self.alive = frozenset(servers)
         self.model_workers = frozenset(server for server, (_, is_model_worker) in servers.items() if is_model_worker)
@@ -261,7 +264,7 @@ class Peers:
             self._changed()
 
     def _batch(self) -> tuple[list[str], list[str]]:
-        """The messages for one statement: recipients, and the parts for them."""
+        """The messages for one statement, split into parts: the recipient of each part, and the parts."""
         recipients: list[str] = []
         parts: list[str] = []
         while self._unsent and len(parts) * PART_BYTES < BATCH_BYTES:
@@ -275,7 +278,7 @@ class Peers:
         return recipients, parts
 
     def _completed(self, payload: str) -> str | None:
-        """The message completed by this part, or None; PostgreSQL delivers the parts in order."""
+        """The message that this part completes; None if parts are missing. PostgreSQL delivers the parts in order."""
         key, number, count, part = payload.split(" ", 3)
         if count == "1":
             return part
@@ -289,12 +292,12 @@ async def _connected(url: str) -> AsyncIterator[Connection]:
     """A connection to PostgreSQL.
 
     Raises:
-        psycopg.Error, OSError: it failed or timed out.
+        psycopg.Error, OSError: the connection failed or timed out.
     """
     async with asyncio.timeout(CONNECT_SECONDS):
         try:
             connection = await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
-        except asyncio.CancelledError as error:  # its frames hold the connection, which is closed with them
+        except asyncio.CancelledError as error:  # the frames of the traceback keep the connection open
             clear_frames(error.__traceback__)
             raise
     try:
@@ -307,7 +310,7 @@ async def _execute(connection: Connection, statement: str, values: Params | None
     """The rows of a statement.
 
     Raises:
-        psycopg.Error: it failed or timed out.
+        psycopg.Error: the statement failed or timed out.
     """
     timer = asyncio.get_running_loop().call_later(REPLY_SECONDS, _close, connection)
     try:
@@ -318,8 +321,8 @@ async def _execute(connection: Connection, statement: str, values: Params | None
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait for tasks whose connections are shut down, even if cancelled meanwhile: uvloop aborts the process if a
-    socket is closed while a task waits for it."""
+    """Wait for tasks whose connections are shut down, even if this task is cancelled meanwhile. Otherwise uvloop would
+    abort the process: it does so if a socket is closed while a task waits for it."""
     is_cancelled = False
     waiting = asyncio.ensure_future(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
     while not waiting.done():

@@ -1,5 +1,5 @@
-"""Queries of ``people``: who has logged in by OpenID Connect. A person is recognized by issuer and subject; the name of
-the user is assigned at the first login and stays."""
+"""Queries of ``people``: who has logged in by OpenID Connect. A person is recognized by issuer and subject. The user
+name is assigned at the first login and never changes."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ def add(connection: Connection, row: PersonRow) -> None:
 
 
 def replace(connection: Connection, row: PersonRow) -> None:
-    """Replace what is stored about a user."""
+    """Replace the row of the person with this user name."""
     connection.execute(update(people).where(people.c.user == row.user), as_values(row))
 
 
 def find(connection: Connection, user: str) -> PersonRow | None:
-    """The person with the name of a user, or None."""
+    """The person with this user name, or None."""
     row = connection.execute(select(people).where(people.c.user == user)).one_or_none()
     return None if row is None else PersonRow(*row)
 
 
 def of_subject(connection: Connection, issuer: str, subject: str) -> PersonRow | None:
-    """The person whom a provider calls by a subject, or None."""
+    """The person whom the provider ``issuer`` identifies by ``subject``, or None."""
     query = select(people).where(people.c.issuer == issuer, people.c.subject == subject)
     row = connection.execute(query).one_or_none()
     return None if row is None else PersonRow(*row)
 
 
 def page(connection: Connection, after: str, limit: int) -> list[PersonRow]:
-    """At most ``limit`` people in the order of their users, after a user."""
+    """The first ``limit`` people whose user names come after ``after``, ordered by user name."""
     query = select(people).where(people.c.user > after).order_by(people.c.user).limit(limit)
     return [PersonRow(*row) for row in connection.execute(query)]
 
 
 def has_logged_in(connection: Connection, user: str, since: datetime) -> bool:
-    """Whether a person with the name of a user has logged in since a time."""
+    """Whether there is a person with this user name who has logged in since a time."""
     query = select(people.c.user).where(people.c.user == user, people.c.seen_at >= since)
     return connection.execute(query).first() is not None

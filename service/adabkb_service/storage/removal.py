@@ -29,20 +29,21 @@ from adabkb_service.storage.tables import containers as containers_table
 
 
 class Place(NamedTuple):
-    """Progress of a container's removal."""
+    """How far the removal of a container's content has come."""
 
     table: int
     """Index in ``CONTENT``."""
     last: tuple[Any, ...] | None
-    """Key of the last deleted row without the container's id. PostgreSQL then skips rows that are deleted but not yet
-    vacuumed."""
+    """Primary key of the last deleted row, without the container's id. From there, PostgreSQL need not read the deleted
+    rows that are not vacuumed yet."""
 
 
 START = Place(0, None)
 
 
 def _content(table: Table) -> tuple[Table, Column[Any], tuple[Column[Any], ...]]:
-    """A table, its reference to the container, and the order in which its rows are deleted. One index covers both."""
+    """A table, its column that refers to the container, and the columns that order the deletion of its rows. One index
+    covers them all."""
     (reference,) = (key.parent for key in table.foreign_keys if key.column.table is containers_table)
     return table, reference, tuple(column for column in table.primary_key.columns if column is not reference)
 
@@ -53,11 +54,12 @@ CONTENT = list(
         (idempotency_keys, grants, webhooks, observations, reports, files, trials, events, cells, dictionary, parts),
     )
 )
-"""Rows come before those that they refer to."""
+"""The tables with content, in the order of deletion: rows are deleted before the rows that they refer to."""
 
 
 def remove_some(connection: Connection, container: str, place: Place, limit: int) -> Place | None:
-    """Delete at most ``limit`` rows of a container's content from a place on, and the container once it is empty.
+    """Delete at most ``limit`` rows of a container's content, starting at a place. Delete the container once it is
+    empty.
 
     Returns:
         Where to continue, or None if nothing is left.
@@ -82,8 +84,8 @@ def _remove_rows(
     after: tuple[Any, ...] | None,
     limit: int,
 ) -> tuple[int, tuple[Any, ...] | None]:
-    """Delete at most ``limit`` rows of a table after a key. Returns their number, and the last key, or None at the
-    end."""
+    """Delete at most ``limit`` rows of a table whose keys come after ``after``. Return how many were deleted, and the
+    key of the last one, or None if no rows are left."""
     key = tuple_(*order)
     theirs = [reference == container, *([] if after is None else [key > after])]
     last = connection.execute(select(*order).where(*theirs).order_by(*order).offset(limit - 1).limit(1)).one_or_none()
@@ -96,21 +98,22 @@ def _remove_rows(
 def remove(
     database: Database, container: str, writer: str, clock: Callable[[], datetime], seconds: float, place: Place = START
 ) -> bool:
-    """Delete the content of a container that the writer holds, for some seconds; others may write in between.
+    """Delete the content of a container that the writer holds, for at most ``seconds``. Others can write between the
+    transactions.
 
     Args:
         database: the database of the container.
         container: id of the container.
-        writer: holds it until this returns.
-        clock: current time.
-        seconds: time limit.
+        writer: the writer, which holds the container until this returns.
+        clock: returns the current time.
+        seconds: the time limit.
         place: where to begin.
 
     Returns:
         Whether the container is deleted. If not, any server may continue.
 
     Raises:
-        Contention: another server removes it.
+        Contention: another server removes the content.
         Busy, Unavailable: as for ``Database.writing``.
     """
     deadline, pace, left = time.monotonic() + seconds, Pace(), place
@@ -127,7 +130,7 @@ def remove(
 
 
 def remove_abandoned(database: Database, container: str, clock: Callable[[], datetime], seconds: float) -> None:
-    """Delete the content of a container that is neither in use nor held, for some seconds.
+    """Delete the content of a container that is neither in use nor held, for at most ``seconds``.
 
     Raises:
         Contention, Busy, Unavailable: as for ``remove``.

@@ -10,7 +10,7 @@ from adabkb_service.storage.rows import ReportRow, as_values
 from adabkb_service.storage.tables import reports
 
 FIRST = (0, 0, -1)
-"""Precedes the first report of a study."""
+"""A key (trial, attempt, step) before the first report of a study."""
 
 _ADD = insert(reports)
 _OF_STUDY = reports.c.study_id == bindparam("study")
@@ -26,7 +26,7 @@ def add(connection: Connection, rows: Iterable[ReportRow]) -> None:
 
 
 def values(connection: Connection, study_id: str, trial: int, attempt: int, steps: Collection[int]) -> dict[int, float]:
-    """Step -> reported value of an attempt, for those of the steps that have a report."""
+    """Step -> value that an attempt reported at this step; steps without a report are left out."""
     query = select(reports.c.step, reports.c.value).where(
         reports.c.study_id == study_id,
         reports.c.trial == trial,
@@ -37,7 +37,7 @@ def values(connection: Connection, study_id: str, trial: int, attempt: int, step
 
 
 def at_mark(connection: Connection, study_id: str, mark: int) -> dict[int, float]:
-    """Trial -> value that its last attempt to reach the mark reported there."""
+    """Trial -> value at the mark, as reported by the last of its attempts that reached the mark."""
     found = connection.execute(_AT_MARK, {"study": study_id, "its_mark": mark}).all()
     # With ORDER BY, SQLite would read all reports of the study in key order.
     return {trial: value for trial, _, value in sorted(tuple(row) for row in found)}
@@ -46,7 +46,7 @@ def at_mark(connection: Connection, study_id: str, mark: int) -> dict[int, float
 def of_attempt(
     connection: Connection, study_id: str, trial: int, attempt: int, first: int, limit: int
 ) -> list[ReportRow]:
-    """At most ``limit`` reports of an attempt with steps from ``first``, by step."""
+    """The first ``limit`` reports of an attempt with steps from ``first`` on, ordered by step."""
     query = (
         select(reports)
         .where(
@@ -62,6 +62,6 @@ def of_attempt(
 
 
 def page(connection: Connection, study_id: str, after: tuple[int, int, int], limit: int) -> list[ReportRow]:
-    """At most ``limit`` reports of the study by trial, attempt and step, after the key ``after``."""
+    """The first ``limit`` reports of the study with keys (trial, attempt, step) above ``after``, in order."""
     query = select(reports).where(reports.c.study_id == study_id, tuple_(*_ORDER) > after)
     return [ReportRow(*row) for row in connection.execute(query.order_by(*_ORDER).limit(limit))]

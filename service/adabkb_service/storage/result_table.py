@@ -1,6 +1,6 @@
-"""The table of a study's results: a row for each result, and for each trial without one.
+"""The table of a study's results: a row for each result, and a row for each trial without a result.
 
-Rows of a page are selected by their numbers and the sort key alone; reading whole rows would be many times slower.
+To select the rows of a page, only numbers and sort keys are read. Reading whole rows would be many times slower.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
 """States of trials that may have no result."""
 WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}
-"""JSON columns with named values, by their name in a sort."""
+"""``Sort.column`` -> JSON column with named values."""
 MOST_CORRECTIONS = 10_000
 """The maximum number of corrections that are read, since SQLite limits the parameters of a statement."""
 NOT_IN_PATHS = '"'
@@ -48,8 +48,8 @@ NOT_IN_PATHS = '"'
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """The sort key: ``when``, ``trial``, ``value``, ``state`` or ``worker``; with a name, the values of a ``parameter``
-    or a ``metric``."""
+    """The sort key. ``column`` is ``when``, ``trial``, ``value``, ``state`` or ``worker``. To sort by a parameter or a
+    metric, it is ``parameter`` or ``metric``, and ``name`` is its name."""
 
     column: str
     name: str | None = None
@@ -63,12 +63,12 @@ class Repeats:
 
     count: int
     mean: float | None
-    """Mean of those that count; None with several objectives."""
+    """Mean of the results that are not excluded; None with several objectives."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A result with its trial, or either alone."""
+    """A result with its trial, a result without a trial, or a trial without a result."""
 
     trial: TrialRow | None
     result: ObservationRow | None
@@ -85,20 +85,20 @@ def page(
     limit: int,
     measured: Sequence[str | None] = (),
 ) -> tuple[list[TableRow], int]:
-    """A page of rows in order, and the total number of rows. Rows without a sort value come last. When sorting by a
-    value or a metric, excluded results follow those that count.
+    """A page of rows in order, and the total number of rows. Rows without a sort value come last. In an order by value
+    or metric, excluded results follow the others.
 
     Args:
         connection: to the database.
         study_id: id of the study.
         kind: the kind of the rows; None for all.
-        worker: text in the name of the trial's worker; empty for any row.
-        sort: the order.
+        worker: a text that the name of the trial's worker contains; empty for all rows.
+        sort: the order of the rows.
         offset: number of rows to skip.
-        limit: most rows to return.
-        measured: what each result measures: metrics by name, and the single objective as None.
+        limit: the maximum number of rows to return.
+        measured: the numbers that each result should have: names of metrics, and None for the single objective.
     """
-    if connection.dialect.name == "sqlite":  # which compares names in their stored form
+    if connection.dialect.name == "sqlite":  # SQLite compares names as they are stored in JSON
         sort = sort if sort.name is None else replace(sort, name=_stored(sort.name))
         measured = [name if name is None else _stored(name) for name in measured if NOT_IN_PATHS not in (name or "")]
     parts = [
@@ -123,7 +123,8 @@ def _some(parts: Sequence[Select[Any] | None]) -> list[Select[Any]]:
 
 
 def _first(part: Select[Any], sort: Sort, count: int) -> Subquery:
-    """The first of some rows. Results are numbered by arrival, and an index covers their numbers."""
+    """The first ``count`` of some rows. Results are sorted by number instead of time, since they are numbered by
+    arrival, and the numbers have an index."""
     rows = part.subquery()
     order = _order(rows.c, sort)
     if sort.column == "when" and "observed" in rows.c:
@@ -157,7 +158,7 @@ def _results(
     sort: Sort,
     measured: Sequence[str | None],
 ) -> Select[Any] | None:
-    """Results, by their trial's number and their own."""
+    """The query for rows with a result; None if the kind has none."""
     if kind is not None and kind not in WITH_RESULTS:
         return None
     columns = observations.c
@@ -199,7 +200,7 @@ def _results(
 
 
 def _trials_without_result(study_id: str, kind: RowKind | None, worker: str, sort: Sort) -> Select[Any] | None:
-    """Trials without a result."""
+    """The query for trials without a result; None if the kind has none."""
     if kind in WITH_RESULTS:
         return None
     columns = trials.c
@@ -227,7 +228,7 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """Numbers of results with a correction other than of their exclusion, among the latest corrections."""
+    """Numbers of the results that were corrected in more than their exclusion, according to the latest corrections."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
     payloads = [payload for (payload,) in connection.execute(query)]
@@ -235,12 +236,12 @@ def corrected(connection: Connection, study_id: str) -> set[int]:
 
 
 def _fields(value: Any) -> Iterable[str]:
-    """Field names in a part of an event, which may be invalid if it was imported."""
+    """The keys of ``value``; empty if it is not an object. (An imported event may be invalid.)"""
     return value.keys() if isinstance(value, Mapping) else ()
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
-    """Result number -> repeats, for results at points with several results."""
+    """Result number -> repeats, for those of the results at whose points there are several results."""
     points, columns = cast(observations.c.parameters, Text), observations.c
     mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
     at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}

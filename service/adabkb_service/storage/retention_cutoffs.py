@@ -13,16 +13,16 @@ Forgotten = Literal["idempotency keys", "trash"]
 
 
 def find(connection: Connection, name: Forgotten) -> datetime | None:
-    """The time before which these were deleted; None if none ever were."""
+    """The time before which entries of this kind were deleted; None if it was never set."""
     return connection.execute(
         select(retention_cutoffs.c.at).where(retention_cutoffs.c.name == name)
     ).scalar_one_or_none()
 
 
 def move(connection: Connection, name: Forgotten, at: datetime) -> None:
-    """Store the time before which these are about to be deleted.
+    """Store the time before which entries of this kind will be deleted.
 
-    If two servers store it for the first time, one of them raises ``Contention``; later, one waits for the other.
+    If two servers store the first time at once, one of them gets ``Contention``. Later, one waits for the other.
     """
     moved = connection.execute(update(retention_cutoffs).where(retention_cutoffs.c.name == name), {"at": at})
     if moved.rowcount == 0:

@@ -1,4 +1,5 @@
-"""Rows as values: one frozen dataclass per table, with fields in the order of the columns, documented in ``tables``."""
+"""Rows as values: a frozen dataclass per table, with fields in the order of the columns. ``tables`` documents the
+columns."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 13
-"""Version of the engine's rules, stored with a new study (``engine/auto/checkpoint.py``). Replaying the log of a study
-with another version would give other suggestions."""
+"""Version of the engine's rules. A new study stores it (see ``engine/auto/checkpoint.py``). If another version replays
+the study's log, its suggestions differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class StudyRow:
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
-        """The row of a new study, with a new incarnation."""
+        """The row of a new study, with a random incarnation."""
         no_trials: dict[str, Any] = dict.fromkeys(get_args(TrialState), 0)
         return cls(
             id=study_id,
@@ -123,7 +124,7 @@ class StudyRow:
 
     @property
     def waiting(self) -> int:
-        """Number of trials that suggestions issue before new points."""
+        """Number of trials that wait to be issued, before new points."""
         return self.queued + self.released + self.expired
 
     @property
@@ -138,8 +139,8 @@ class StudyRow:
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget. A stopped trial counts by its share of
-        the steps."""
+        """Number of full evaluations left in the budget; None without a budget of trials. The steps that stopped trials
+        saved are given back."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]
@@ -254,13 +255,13 @@ class EventRow:
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change the model's decisions. Prefetched points are then discarded."""
+        """Whether the event can change the model's decisions. If so, prefetched points are discarded."""
         by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
         return by_points or self.changes_result
 
     @property
     def changes_result(self) -> bool:
-        """Whether the event changes a result, or adds what it lacked."""
+        """Whether the event changes a stored result, or adds numbers that it lacked."""
         return self.kind in ("corrected", "measured")
 
     @property
@@ -284,16 +285,16 @@ class KeyRow:
     study_id: str
     fingerprint: str
     answer: Any
-    """A JSON object; in a row to be stored, its ``JsonText``."""
+    """A JSON object; in a row to be stored, its text as ``JsonText``."""
     created_at: datetime
 
 
 class Row(Protocol):
-    """Any of these rows, or one defined next to the queries of its table."""
+    """Any row: one of the above, or one that is defined next to the queries of its table."""
 
     __slots__: tuple[str, ...]
 
 
 def as_values(row: Row) -> dict[str, Any]:
-    """The values of a row by column name."""
+    """Column name -> value of a row."""
     return {name: getattr(row, name) for name in row.__slots__}

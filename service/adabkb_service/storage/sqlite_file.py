@@ -1,7 +1,7 @@
-"""Detect that the file of a SQLite database was deleted or replaced under a running server.
+"""Detect that the file of a SQLite database was deleted or replaced while a server uses it.
 
-Open connections continue with the old, unlinked file: their commits are lost when the last of them is closed. SQLite
-does not notice.
+Open connections then continue with the old, unlinked file. Their commits are lost when the last of them is closed.
+SQLite does not notice this.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class SqliteFile:
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     def opened(self) -> None:
-        """Note that a connection has opened the file; the first call defines which file is the right one."""
+        """Call this when a connection has opened the file. The first call defines which file is the right one."""
         self._opened = self._opened or self._identity()
 
     def check(self) -> None:
-        """Check the file. Takes 2 us.
+        """Check that the path still refers to the opened file. This takes 2 us.
 
         Raises:
             Unavailable: the file was deleted or replaced.
@@ -47,7 +47,7 @@ class SqliteFile:
         if self._opened is None or self._identity() == self._opened:
             self._is_missing = False
             return
-        if not self._is_missing:  # the path only goes to the log: users of other machines must not learn it
+        if not self._is_missing:  # only the log has the path, since users must not learn it
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
             self._is_missing = True
         raise Unavailable(

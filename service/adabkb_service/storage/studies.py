@@ -37,7 +37,7 @@ def add(connection: Connection, row: StudyRow) -> None:
 
 
 def find(connection: Connection, study_id: str) -> StudyRow | None:
-    """The study, or None. Caches the tables of its catalogues."""
+    """The study, or None. Also caches the tables of its catalogues."""
     row = connection.execute(_GET, {"study": study_id}).one_or_none()
     if row is None:
         return None
@@ -76,7 +76,7 @@ def newest_change(connection: Connection) -> datetime | None:
 
 
 def last_events(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
-    """Study -> its last event, for those of the studies that exist."""
+    """Study -> seq of its last event, for those of the studies that exist."""
     found = connection.execute(select(studies.c.id, studies.c.study_seq).where(studies.c.id.in_(study_ids)))
     return {row.id: row.study_seq for row in found}
 
@@ -84,8 +84,8 @@ def last_events(connection: Connection, study_ids: Collection[str]) -> dict[str,
 def bounded_page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
 ) -> BoundedPage[StudyRow]:
-    """Matching studies, newest first: at most ``limit``, and as many as fit into memory. If ``after`` is given, only
-    those after the study with this (created_at, id)."""
+    """Studies that satisfy the conditions, newest first: at most ``limit``, and as many as fit into memory. If
+    ``after`` is given, only studies after the one with this (created_at, id)."""
     query = select(studies).where(*conditions)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
@@ -99,7 +99,7 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
     On PostgreSQL the row stays locked to the end of the transaction.
 
     Returns:
-        Whether they were unchanged. If not, nothing is written.
+        Whether the columns were set. If not, nothing was written.
     """
     same = {"study": before.id, "its_incarnation": before.incarnation, "its_version": before.version}
     result = connection.execute(_CHANGE, {**same, "version": before.version + 1, **values})
@@ -107,22 +107,22 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
 
 
 def lock_model_seq(connection: Connection, study_id: str, incarnation: str) -> int | None:
-    """Lock the study, and return the last event in its stored model; None if the study does not exist."""
+    """Lock the study, and return the seq of the last event in its stored model; None if the study does not exist."""
     return connection.execute(_MODEL_SEQ, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
 
 
 def save_model(
     connection: Connection, study_id: str, incarnation: str, *, model_seq: int, checkpoint: Mapping[str, object] | None
 ) -> None:
-    """Store the checkpoint and the last event in the stored model.
+    """Store the model's checkpoint, and the seq of the last event in the stored model.
 
-    The version stays the same, since no request depends on these columns.
+    The study's version stays the same, since no request depends on these columns.
     """
     same = {"study": study_id, "its_incarnation": incarnation}
     connection.execute(_SAVE, {**same, "model_seq": model_seq, "checkpoint": checkpoint})
 
 
 def remove(connection: Connection, study_id: str, writer: str, now: datetime) -> None:
-    """Delete the study. From then on the rows of its container are unreadable; the writer must remove them."""
+    """Delete the row of a study. Then nobody can read the rows of its container, and the writer must remove them."""
     connection.execute(delete(studies).where(studies.c.id == study_id))
     containers.put_out_of_use(connection, study_id, writer, now)

@@ -1,8 +1,9 @@
-"""The schema. ``events`` is authoritative. Cells and dictionary are derived, and stored to restore models quickly.
+"""The schema. The log in ``events`` is authoritative. Cells and dictionary are derived from it, and stored so that
+models can be restored quickly.
 
-A study and its rows refer to its container. So deleting one row of ``studies`` makes a study of any size disappear, and
-``removal`` deletes the rest in many short transactions. Types are portable: the same migrations run on SQLite and
-PostgreSQL.
+A study and its other rows refer to its container. To delete a study of any size, its row in ``studies`` is deleted
+first, which makes it unreadable; ``removal`` then deletes the other rows in many short transactions. All types are
+portable, so that the same migrations run on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ metadata = MetaData(
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time; SQLite, which has no time zones, stores it as naive."""
+    """An aware UTC time. SQLite has no time zones, and stores it as a naive time."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -84,16 +85,16 @@ def _study_key() -> Column[str]:
 containers = Table(
     "containers",
     metadata,
-    Column("id", String(100), primary_key=True),  # the study's id; random for a deleted study's content
-    Column("writer", String(32)),  # writes or removes the content; null while in use
-    Column("removable_at", UtcDateTime, index=True),  # when another server may remove it; null likewise
+    Column("id", String(100), primary_key=True),  # a study's id; a random id for the content of a deleted study
+    Column("writer", String(32)),  # who writes or removes the content; null while in use
+    Column("removable_at", UtcDateTime, index=True),  # when another server may remove the content; null while in use
 )
 
 studies = Table(
     "studies",
     metadata,
     Column("id", String(100), ForeignKey("containers.id"), primary_key=True),
-    Column("definition", JSON, nullable=False),  # as created, plus edits of the space; columns below are newer
+    Column("definition", JSON, nullable=False),  # with edits of the space; for limits, see the columns below
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("paused", Boolean, nullable=False),
@@ -103,13 +104,13 @@ studies = Table(
     Column("lease_seconds", Double, nullable=False),
     Column("max_attempts", Integer, nullable=False),
     Column("tags", JSON, nullable=False),
-    Column("study_seq", Integer, nullable=False),  # last event: the study's revision
-    Column("model_seq", Integer, nullable=False),  # last event in cells, dictionary and checkpoint
+    Column("study_seq", Integer, nullable=False),  # seq of the last event: the study's revision
+    Column("model_seq", Integer, nullable=False),  # seq of the last event in cells, dictionary and checkpoint
     Column("model", JSON(none_as_null=True)),  # statistics of the model: gap, leaves, ...
     Column("model_error", Text),  # why the model cannot fold the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False, index=True),
-    # Numbers of trials by state, and of observations, updated with each change so that no query counts rows.
+    # Numbers of trials in each state, and of observations. Each change updates them, so that no query counts rows.
     _count("active"),
     _count("queued"),
     _count("released"),
@@ -117,7 +118,7 @@ studies = Table(
     _count("completed"),
     _count("failed"),
     _count("observations"),
-    _count("failures"),  # trials that failed consecutively, up to the latest one
+    _count("failures"),  # consecutive failures, up to the latest trial that ended
     Column("best", JSON(none_as_null=True)),  # the best result that counts: parameters, value, trial
     Column("failure_limit", Integer),
     Column("max_runtime_seconds", Double),
@@ -127,7 +128,7 @@ studies = Table(
     Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``model_seq``
     Column("stop", JSON(none_as_null=True)),  # stopping rules
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
-    _count("stopped"),  # trials, as above
+    _count("stopped"),  # number of trials in this state
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
@@ -144,10 +145,10 @@ trials = Table(
     Column("state", String(20), nullable=False),
     Column("parameters", JSON, nullable=False),
     Column("origin", String(20), nullable=False),
-    Column("cell", Text),  # key of the cell with this centroid
+    Column("cell", Text),  # key of the cell whose centroid is the point
     Column("worker", Text),
     Column("attempt", Integer, nullable=False),  # leases so far; 0: queued, never leased
-    Column("expirations", Integer, nullable=False),  # how many of them expired
+    Column("expirations", Integer, nullable=False),  # how many of these leases expired
     Column("lease_seconds", Double, nullable=False),
     Column("leased_until", UtcDateTime),
     Column("value", Double),  # the first result
@@ -155,13 +156,13 @@ trials = Table(
     Column("reason", Text),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
-    Column("started_at", UtcDateTime),  # of the current attempt
+    Column("started_at", UtcDateTime),  # start of the current attempt
     Column("attributes", JSON, nullable=False, server_default="{}"),  # set by users, by name
     Column("phase", String(20)),  # purpose of the suggestion
     Column("expected", JSON(none_as_null=True)),  # prediction of the model at the point
     Column("curve", JSON(none_as_null=True)),  # summary of the current attempt's reports
-    Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: its expected final value
-    Column("metrics", JSON(none_as_null=True)),  # of the first result
+    Column("estimate", JSON(none_as_null=True)),  # expected final value of a stopped trial
+    Column("metrics", JSON(none_as_null=True)),  # metrics of the first result
     Column("plate", Integer),  # number of its plate, in a study with plates
     Index(None, "study_id", "state", "number"),
     _by_plate("number"),
@@ -232,7 +233,7 @@ dictionary = Table(
     "dictionary",
     metadata,
     _study_key(),
-    Column("ordinal", Integer, primary_key=True),  # of a point, in order of first observation
+    Column("ordinal", Integer, primary_key=True),  # number of a distinct point, in order of first observation
 )
 
 idempotency_keys = Table(
@@ -271,14 +272,14 @@ webhooks = Table(
     Column("id", String(12), primary_key=True),
     Column("url", Text, nullable=False),
     Column("secret", String(100), nullable=False),  # the key that signs messages
-    Column("notifications", JSON, nullable=False),  # the notifications that it sends
+    Column("notifications", JSON, nullable=False),  # kinds of notifications that it gets
     Column("created_at", UtcDateTime, nullable=False),
     Column("seen_seq", Integer, nullable=False),  # last event that was delivered or skipped
     Column("is_on", Boolean, nullable=False),
     Column("due_at", UtcDateTime, nullable=False),  # next attempt; a server that sends postpones it
     Column("attempts", Integer, nullable=False),  # number of failed attempts since the last success
     Column("failing_since", UtcDateTime),
-    Column("error", Text),  # of the last attempt; null after a success
+    Column("error", Text),  # error of the last attempt; null after a success
     Column("delivered", Integer, nullable=False),  # number of messages delivered
     Column("delivered_at", UtcDateTime),
     Index(None, "is_on", "due_at"),
@@ -288,7 +289,7 @@ retention_cutoffs = Table(
     "retention_cutoffs",
     metadata,
     Column("name", String(50), primary_key=True),
-    Column("at", UtcDateTime, nullable=False),  # older rows were deleted
+    Column("at", UtcDateTime, nullable=False),  # rows from before this time were deleted
 )
 
 # Access control.
@@ -302,14 +303,14 @@ tokens = Table(
     Column("name", String(100), nullable=False),
     Column("scopes", JSON, nullable=False),
     Column("studies", JSON(none_as_null=True)),  # ids, and prefixes followed by *; null for all studies
-    Column("link", String(100), index=True),  # study of a link
+    Column("link", String(100), index=True),  # the study, if the token is a share link
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
-    Column("used_at", UtcDateTime),  # to the minute
-    Column("quotas", JSON(none_as_null=True)),  # by name; the server's defaults apply to absent ones
-    Column("is_session", Boolean, server_default=false(), nullable=False),  # of a person, by OpenID Connect
-    Column("id_token", Text),  # of a session, to log out at the provider; null after its end
+    Column("used_at", UtcDateTime),  # precise to a minute
+    Column("quotas", JSON(none_as_null=True)),  # name -> quota; the server's defaults apply to absent names
+    Column("is_session", Boolean, server_default=false(), nullable=False),  # whether it is a session (OpenID Connect)
+    Column("id_token", Text),  # ID token of a session, to log out; null after its end
     Index(None, "created_at", "id"),
 )
 
@@ -318,7 +319,7 @@ people = Table(
     metadata,
     Column("user", String(100), primary_key=True),
     Column("issuer", String(500), nullable=False),
-    Column("subject", String(255), nullable=False),  # of the issuer; never changes, unlike names
+    Column("subject", String(255), nullable=False),  # the issuer's id of the person; it never changes
     Column("name", String(200), nullable=False),
     Column("email", String(320)),
     Column("scope", String(10), nullable=False),  # at the last login
@@ -341,11 +342,11 @@ trash = Table(
     _number("id"),
     Column("study_id", String(100), nullable=False, index=True),
     Column("owner", String(100), index=True),
-    Column("rights", JSON, nullable=False),  # grants of the study, by user
+    Column("rights", JSON, nullable=False),  # user -> right on the study
     Column("results", Integer, nullable=False),
     Column("deleted_by", String(100)),
     Column("deleted_at", UtcDateTime, nullable=False, index=True),
-    Column("container", String(100), ForeignKey("containers.id"), nullable=False, index=True),  # of its content
+    Column("container", String(100), ForeignKey("containers.id"), nullable=False, index=True),  # for its content
     Column("bytes", BigInteger, nullable=False),  # size of its content
 )
 
@@ -354,7 +355,7 @@ parts = Table(
     metadata,
     Column("container", String(100), ForeignKey("containers.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", Integer, primary_key=True),  # from 0
-    # all parts together: the export of a deleted study, compressed by gzip
+    # the parts together are the export of a deleted study, compressed by gzip
     Column("content", LargeBinary, nullable=False),
 )
 
@@ -383,4 +384,5 @@ servers = Table(
     Column("started_at", UtcDateTime, nullable=False),  # start of that process
     Column("is_leaving", Boolean, nullable=False),
 )
-"""Running servers. The rows are meaningless once these have stopped, so copies of a database leave them out."""
+"""Running servers. Copies of a database leave these rows out, since they are meaningless once the servers have
+stopped."""

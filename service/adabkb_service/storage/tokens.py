@@ -1,5 +1,5 @@
-"""Queries of ``tokens``. Only sessions are ever deleted, except the last one: once a token exists, the server requires
-one."""
+"""Queries of ``tokens``. Of these, only sessions are deleted, and never the last one: the server requires tokens as
+long as any token is stored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def find(connection: Connection, token_id: str) -> TokenRow | None:
 
 
 def valid_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]:
-    """The tokens of a user that are neither revoked nor expired, without links."""
+    """The tokens of a user that are neither revoked nor expired nor share links."""
     valid = select(tokens).where(
         tokens.c.user == user,
         tokens.c.link.is_(None),
@@ -67,7 +67,7 @@ def any_exist(connection: Connection) -> bool:
 
 
 def has_any(connection: Connection, user: str) -> bool:
-    """Whether a user has a token that is not revoked."""
+    """Whether a user has a token that is neither revoked nor a share link."""
     theirs = tokens.c.user == user, tokens.c.link.is_(None), tokens.c.revoked_at.is_(None)
     return connection.execute(select(tokens.c.id).where(*theirs).limit(1)).first() is not None
 
@@ -75,8 +75,8 @@ def has_any(connection: Connection, user: str) -> bool:
 def page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> list[TokenRow]:
-    """At most ``limit`` tokens or links to a study, newest first, after the one with (created_at, id) = ``after``.
-    Sessions are left out."""
+    """The first ``limit`` tokens after the one with (created_at, id) = ``after``, newest first. With ``link``, only the
+    share links of this study. Sessions are left out."""
     query = select(tokens).where(tokens.c.is_session.is_(False))
     query = query.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
     if after is not None:
@@ -87,7 +87,7 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token. A revoked token keeps its time."""
+    """Revoke a token. If it is already revoked, its time of revocation stays."""
     query = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
     connection.execute(query, {"revoked_at": at, "id_token": None})
 
@@ -99,20 +99,20 @@ def sessions_of(connection: Connection, user: str, now: datetime) -> list[TokenR
 
 
 def count_sessions(connection: Connection, users: Collection[str], now: datetime) -> dict[str, int]:
-    """The number of sessions that have not ended, by user."""
+    """User -> number of sessions that have not ended."""
     query = select(tokens.c.user, func.count()).where(tokens.c.user.in_(users), *_is_running(now))
     return {row[0]: row[1] for row in connection.execute(query.group_by(tokens.c.user))}
 
 
 def end_sessions(connection: Connection, user: str, at: datetime) -> int:
-    """End all sessions of a user; return how many had not ended."""
+    """End all sessions of a user. Return how many were ended."""
     query = update(tokens).where(tokens.c.user == user, *_is_running(at))
     return connection.execute(query, {"revoked_at": at, "id_token": None}).rowcount
 
 
 def forget_sessions(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete the oldest sessions that ended before a time, at most ``limit``, but not the newest session of all; return
-    how many were deleted."""
+    """Delete the oldest sessions that ended before a time, at most ``limit``, but never the newest session of all.
+    Return how many were deleted."""
     newest = select(func.max(tokens.c.created_at)).where(tokens.c.is_session.is_(True)).scalar_subquery()
     over = or_(tokens.c.expires_at < before, tokens.c.revoked_at < before)
     old = select(tokens.c.id).where(tokens.c.is_session.is_(True), over, tokens.c.created_at < newest)
@@ -126,12 +126,12 @@ def _is_running(now: datetime) -> tuple[ColumnElement[bool], ...]:
 
 
 def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] | None) -> None:
-    """Replace the quotas of a token, by name."""
+    """Replace the quotas of a token (name -> quota)."""
     connection.execute(update(tokens).where(tokens.c.id == token_id), {"quotas": quotas})
 
 
 def lock_user(connection: Connection, user: str) -> None:
-    """Serialize this transaction with others that lock the same user. SQLite serializes them anyway."""
+    """Let other transactions that lock the same user wait for this one. (On SQLite, they do so anyway.)"""
     connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 

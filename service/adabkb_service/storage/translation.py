@@ -1,4 +1,4 @@
-"""Translate errors of the databases to errors of the service, which indicate whether a retry may succeed."""
+"""Translate errors of the databases to errors of the service, whose classes say whether a retry may succeed."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
 
 
 def replace_if_read_only(context: ExceptionContext) -> None:
-    """Reopen the connections of the pool if one of them is read-only. A SQLite file may have been unwritable, and
-    PostgreSQL a standby, when the connection was opened; the connection stays read-only."""
+    """Make the pool reopen its connections if one of them is read-only. A connection stays read-only if it was opened
+    while the SQLite file was not writable, or while PostgreSQL was a standby."""
     error = context.original_exception
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if (code & 0xFF) == sqlite3.SQLITE_READONLY or getattr(error, "sqlstate", None) == READ_ONLY:
         if context.connection is not None:
-            # SQLite keeps the locks of a closed connection while its cursors live
+            # SQLite keeps the locks of a closed connection as long as its cursors exist
             context.connection.connection.rollback()
         context.is_disconnect = True
 
 
 def _public(error: str) -> str:
-    """The public part of an error: without quotes, and without addresses and names, which PostgreSQL puts before the
-    cause."""
+    """The part of an error that users may see: without quoted texts, and without the addresses and names that
+    PostgreSQL puts before the cause."""
     first = (error.splitlines() or [""])[0].rpartition(" failed: ")[2]
     return re.sub(r'"[^"]*"', "it", first)

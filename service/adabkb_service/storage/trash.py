@@ -1,6 +1,7 @@
-"""Queries of ``trash``: deleted studies as exports, which need no other table and leave the id free.
+"""Queries of ``trash``: deleted studies, stored as exports. No other table refers to them, and their ids can be used
+again.
 
-An export may have gigabytes, so it is stored in ``parts``, which several short transactions write and remove.
+An export may have gigabytes. It is split into rows of ``parts``, which several short transactions write and remove.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import parts, trash
 
 PART_BYTES = 2**16
-"""Size of the content in one row."""
+"""Size of the content in one row, in bytes."""
 PARTS_AT_ONCE = 16
 """The maximum number of parts that one transaction writes."""
 
@@ -30,7 +31,7 @@ class TrashRow:
     """A deleted study, without its content."""
 
     id: int | None
-    """None before it is stored; the database assigns the number."""
+    """The number that the database assigns; None before the row is stored."""
     study_id: str
     owner: str | None
     rights: dict[str, Right]
@@ -42,7 +43,7 @@ class TrashRow:
 
 
 def new_container() -> str:
-    """The id of a container for content; no study can have it."""
+    """A new id for a container of content. It cannot be the id of a study."""
     return f"/{secrets.token_hex(16)}"
 
 
@@ -68,8 +69,8 @@ def add(connection: Connection, row: TrashRow) -> None:
 
 
 def page(connection: Connection, before: int, limit: int, *conditions: ColumnElement[bool]) -> list[TrashRow]:
-    """Matching deleted studies, most recently deleted first, at most ``limit``; if ``before`` is not 0, only those with
-    smaller numbers."""
+    """The first ``limit`` deleted studies that satisfy the conditions, latest deletion first. If ``before`` is not 0,
+    only those with numbers below it."""
     query = select(trash).where(*conditions).order_by(trash.c.id.desc()).limit(limit)
     if before:
         query = query.where(trash.c.id < before)
@@ -84,7 +85,7 @@ def content(connection: Connection, container: str) -> Iterator[bytes]:
 
 
 def remove(connection: Connection, row: TrashRow) -> bool:
-    """Delete a study permanently; return whether it existed. Any server may then remove its content."""
+    """Delete a study permanently, and return whether it was in the trash. Any server may then remove its content."""
     removed = connection.execute(delete(trash).where(trash.c.id == row.id)).rowcount == 1
     if removed:
         containers.abandon(connection, [row.container])
@@ -92,12 +93,13 @@ def remove(connection: Connection, row: TrashRow) -> bool:
 
 
 def oldest(connection: Connection) -> datetime | None:
-    """When the first of the deleted studies was deleted; None if the trash is empty."""
+    """Time of the oldest deletion in the trash; None if the trash is empty."""
     return connection.execute(select(func.min(trash.c.deleted_at))).scalar_one_or_none()
 
 
 def forget(connection: Connection, before: datetime, limit: int) -> int:
-    """Permanently delete at most ``limit`` studies deleted before a time; return how many."""
+    """Permanently delete at most ``limit`` studies that were moved to the trash before a time. Return how many were
+    deleted."""
     query = select(trash.c.id, trash.c.container).where(trash.c.deleted_at < before).order_by(trash.c.deleted_at)
     found = connection.execute(query.limit(limit)).all()
     connection.execute(delete(trash).where(trash.c.id.in_([row.id for row in found])))

@@ -22,7 +22,7 @@ _OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
 _ADD = insert(trials)
 _GET = _OF_STUDY.where(trials.c.number == bindparam("its_number"))
 _CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c.number == bindparam("its_number"))
-# One query per state: for several states, both databases would scan all trials by number.
+# One query per state. With one query for several states, both databases would scan all trials by number.
 _BY_STATE = (
     _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
     for state in CLAIMABLE
@@ -79,18 +79,18 @@ def next_expiry(connection: Connection, study_id: str) -> datetime | None:
 
 
 def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """At most ``limit`` waiting trials, by number."""
+    """The first ``limit`` waiting trials, ordered by number."""
     return [TrialRow(*row) for row in connection.execute(_CLAIMABLE, {"study": study_id, "most": limit})]
 
 
 def overdue(connection: Connection, study_id: str, now: datetime) -> list[TrialRow]:
-    """Active trials whose lease has expired, by number."""
+    """Active trials whose lease has expired, ordered by number."""
     found = [TrialRow(*row) for row in connection.execute(_OVERDUE, {"study": study_id, "now": now})]
     return sorted(found, key=lambda row: row.number)  # with ORDER BY the database would not use the index on leases
 
 
 def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
-    """Ids of studies with overdue trials, longest overdue first."""
+    """Ids of studies with expired leases of active trials, the longest overdue first."""
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
@@ -101,14 +101,14 @@ def results(connection: Connection, study_id: str) -> dict[int, float]:
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
-    """Active trials whose remaining lease exceeds a full lease."""
+    """Active trials whose lease ends later from now than its full length."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
     rows = [TrialRow(*row) for row in connection.execute(query)]
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]
 
 
 def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
-    """At most ``limit`` trials of a state (None for any) with numbers above ``after``, by number."""
+    """The first ``limit`` trials in a state (None for any) with numbers above ``after``, in order."""
     query = _after(study_id, state, after).order_by(trials.c.number).limit(limit)
     return [TrialRow(*row) for row in connection.execute(query)]
 
@@ -130,7 +130,7 @@ def bounded_page(
         state: the state of the trials; None for any.
         after: number of the trial to start after.
         limit: the maximum number of trials.
-        texts: of each collection, at least one text must occur in the attributes' JSON.
+        texts: for each collection, at least one of its texts must occur in the JSON of the trial's attributes.
     """
     query = _after(study_id, state, after)
     for some in texts:

@@ -1,4 +1,4 @@
-"""Storage used by a user: in studies that they own, and in the trash."""
+"""The storage that a user uses: for the studies that the user owns, and for their studies in the trash."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Usage(NamedTuple):
 
     studies: int
     trials: int
-    """Trials, and results without a trial."""
+    """Number of trials, and of results without a trial."""
     bytes: int
-    """Size of logs, files and the trash."""
+    """Size of logs, files and studies in the trash."""
 
 
 _TRIALS: ColumnElement[int] = sum(

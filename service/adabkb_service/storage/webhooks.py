@@ -1,4 +1,5 @@
-"""Queries of ``webhooks``: where messages about a study are sent, and the last event that was handled for each."""
+"""Queries of ``webhooks``: where messages about a study are sent, and the last event that was handled for each
+webhook."""
 
 from __future__ import annotations
 
@@ -50,19 +51,20 @@ def find(connection: Connection, study_id: str, webhook_id: str) -> WebhookRow |
 
 
 def change(connection: Connection, row: WebhookRow, **values: Any) -> bool:
-    """Change a webhook, and return whether it was changed: not if it was changed since ``row`` was read, or deleted."""
+    """Change a webhook, and return True. Return False, without a change, if it was changed since ``row`` was read, or
+    was deleted."""
     unchanged = and_(webhooks.c.due_at == row.due_at, webhooks.c.seen_seq == row.seen_seq)
     query = update(webhooks).where(_this(row.study_id, row.id), unchanged)
     return connection.execute(query.values(**values)).rowcount == 1
 
 
 def remove(connection: Connection, study_id: str, webhook_id: str) -> bool:
-    """Delete a webhook; return False if it did not exist."""
+    """Delete a webhook. Return False if it did not exist."""
     return connection.execute(delete(webhooks).where(_this(study_id, webhook_id))).rowcount == 1
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[WebhookRow]:
-    """Return at most ``limit`` webhooks that are on, due, and behind the log of their study."""
+    """Return at most ``limit`` webhooks that are on, are due, and have not handled all events of their study."""
     query = (
         select(webhooks)
         .join(studies, studies.c.id == webhooks.c.study_id)

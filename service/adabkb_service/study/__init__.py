@@ -1,1 +1,1 @@
-"""A study: its event log, rows, limits and idempotency keys."""
+"""Requests on one study: batches of requests, the draft that they change, and the rules that they follow."""

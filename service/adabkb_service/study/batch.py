@@ -28,12 +28,12 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 logger = logging.getLogger(__name__)
 
 UNUSABLE = -1
-"""Placeholder for the event that proposals depend on, which marks them as unusable."""
+"""In place of the seq of the event that proposals depend on: marks the proposals as unusable."""
 
 
 @dataclass
 class Waiting:
-    """A request without an outcome yet."""
+    """A request that has no outcome yet."""
 
     request: Request[Any]
     future: Future[Outcome[Any]]
@@ -43,17 +43,17 @@ class Waiting:
     context: Context = field(default_factory=copy_context)
     """The sender's context, for log records."""
     resumed: float = 0.0
-    """When the request last joined a batch. Between ``taken`` and ``resumed`` it waited for the model."""
+    """When the request last joined a batch. Between ``taken`` and ``resumed``, it waited for the model."""
     committing: tuple[float, float] | None = None
-    """When the commit of its batch began and ended; None without a commit."""
+    """When the commit of the request's batch began and ended; None without a commit."""
 
     @property
     def has_waited(self) -> bool:
-        """Whether the request was parked before."""
+        """Whether the request was parked in an earlier batch."""
         return self.taken is not None and self.resumed > self.taken
 
     def join_batch(self, now: float) -> None:
-        """Note that the request joins a batch now."""
+        """Set the times for a request that joins a batch now."""
         self.taken, self.resumed = self.taken or now, now
 
 
@@ -67,19 +67,20 @@ class Batch:
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
         self.point_demand = PointDemand()
-        """Total demand of the parked requests whose points have the same in common as those of the first one: one
-        decision of the model serves them all."""
+        """Points that the model must decide on next: the sum over those parked requests that have the same restriction
+        as the first one."""
         self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
-        """Each returns quota that a request has spent, unless the batch is committed."""
+        """Functions that each return the quota that one request has spent. They are called unless the batch is
+        committed."""
         self._update_from_model()
 
     def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
         """Perform a request, refuse it, or park it.
 
         Raises:
-            DBAPIError: the snapshot is no longer readable, for any request.
+            DBAPIError: the database can no longer be read; this concerns all requests.
         """
         request, key = waiting.request, waiting.request.key
         spent, prefetched = len(self._refunds), replace(self.prefetched)
@@ -99,7 +100,7 @@ class Batch:
                 demand = request.point_demand(self.draft)
                 points = self._points(demand, waiting)
                 if points is None:
-                    # A repeated request need not wait for points: it gets the stored answer.
+                    # If the request repeats an earlier one, it gets the stored answer, and does not wait for points.
                     known = None if waiting.has_waited else recall(self.draft.connection, key, request.answer)
                     if known is None:
                         self._park(waiting, demand)
@@ -114,13 +115,13 @@ class Batch:
             self.finished.append((waiting, self._stored_answer_or(request, refusal)))
         except DBAPIError:
             raise
-        except Exception as error:  # a bug; the other requests must not fail with it
+        except Exception as error:  # a bug; the other requests of the batch must not fail
             self._undo(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
     def update_state(self) -> None:
-        """Derive the study's state again."""
+        """Derive the study's state from the changed draft."""
         lifecycle.update_state(self.draft)
 
     def commit(self) -> CachedStudy:
@@ -138,14 +139,14 @@ class Batch:
         self.draft.close()
 
     def _undo(self, spent: int, prefetched: Prefetched) -> None:
-        """Restore the proposals of a request that failed, and undo all quota spending after the first ``spent``
-        ones."""
+        """Restore the prefetched proposals that a failed request took, and return all quota spent after the first
+        ``spent`` entries."""
         self.prefetched = prefetched
         while len(self._refunds) > spent:
             self._refunds.pop()()
 
     def _update_from_model(self) -> None:
-        """Copy the model's latest statistics to the draft, and record if it failed or recovered."""
+        """Copy the model's latest statistics to the draft. Record an event if the model has failed or recovered."""
         link, study = self._link, self.draft.study
         shown = -1 if study.model is None else study.model["rests_on"]
         if link.model_stats is not None and link.model_stats["rests_on"] >= shown:
@@ -174,8 +175,8 @@ class Batch:
         return found + fallbacks(draft.connection, draft.study, count, found, within)
 
     def _park(self, waiting: Waiting, demand: PointDemand) -> None:
-        """Park a request until the model replies. A request whose points have something else in common than
-        those of the first parked one is served after that one."""
+        """Park a request until the model replies. If its restriction differs from that of the first parked request, the
+        model decides on its points after those of the first one."""
         self.parked.append(waiting)
         before = self.point_demand
         if before.count == 0:
@@ -184,7 +185,7 @@ class Batch:
             self.point_demand = replace(before, count=before.count + demand.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
-        """Perform a request and store its answer."""
+        """Perform a request, and store its answer if it has an idempotency key."""
         draft, changes = self.draft, self.draft.changes
         from_model = sum(point.origin == "policy" for point in points)
         is_whole = self.prefetched.within.is_like(UNRESTRICTED)
@@ -197,7 +198,7 @@ class Batch:
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.model_event_seq is not None:
-            # The remaining proposals assume that only points of the model are pending.
+            # The remaining proposals are usable only if no fallback points were issued.
             self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else UNUSABLE)
         if request.key is None:
             return outcome
@@ -209,7 +210,7 @@ class Batch:
         return outcome
 
     def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
-        """The stored answer if there is one, else the refusal: the request may repeat one that succeeded."""
+        """The stored answer if the request repeats one that succeeded, else the refusal."""
         if isinstance(refusal, StudyNotFound):
             return refusal
         try:

@@ -1,4 +1,4 @@
-"""What the owner of a study keeps in memory between two units of work."""
+"""What the owner of a study keeps in memory between two batches."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 
 @dataclass
 class CachedStudy:
-    """A study as last read or written: its row, and its unfinished trials among those written recently."""
+    """A study as last read or written: its row, and those of its unfinished trials that were written recently."""
 
     study: StudyRow
     next_expiry: datetime | None
-    """No lease ends before this time, a lower bound; None without leases."""
+    """A lower bound: no lease ends before this time. None if there is no lease."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Repeat transactions that lost to another server's."""
+"""Repeat transactions that failed because another server wrote first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adabkb_service.errors import Contention
 
 
 def repeating(seconds: float) -> Retrying:
-    """A caller that repeats a function for up to ``seconds`` while it raises ``Contention``.
+    """An object that calls a function, and repeats the call for up to ``seconds`` while it raises ``Contention``.
 
     Do not use it as a decorator: the decorated function would share its statistics among threads.
     """

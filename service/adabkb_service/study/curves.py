@@ -1,4 +1,4 @@
-"""Values that trials report, in a draft: those stored and those that it adds."""
+"""Values that trials have reported: those in the database and those that a draft adds."""
 
 from __future__ import annotations
 
@@ -11,32 +11,35 @@ from adabkb_service.storage.columns import Estimate
 from adabkb_service.study.draft import Draft
 
 FEWEST_MOVES = 3
-"""Completed trials needed to estimate the uncertainty of a trial's move from their moves."""
+"""Completed trials needed to estimate the standard deviation of a move: the change from the value at the mark to the
+final value."""
 
 
 def values(draft: Draft, trial: int, attempt: int, steps: Collection[int]) -> dict[int, float]:
-    """Step -> reported value of an attempt, for those of the steps that have a report."""
+    """Step -> value that an attempt reported at this step; steps without a report are left out."""
     stored = reports.values(draft.connection, draft.study.id, trial, attempt, steps) if steps else {}
     added = {row.step: row.value for row in draft.reports.values() if (row.trial, row.attempt) == (trial, attempt)}
     return stored | {step: value for step, value in added.items() if step in steps}
 
 
 def at_mark(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value that its last attempt to reach the mark reported there."""
+    """Trial -> value at the mark, as reported by the last of its attempts that reached the mark."""
     stored = reports.at_mark(draft.connection, draft.study.id, mark)
     return stored | {row.trial: row.value for row in draft.reports.values() if row.mark == mark}
 
 
 def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> Estimate:
-    """The expected final value of a trial.
+    """The expected final value of a trial, and its standard deviation.
 
-    Its expected move is the mean move of the completed trials (zero without any), and its standard deviation is that of
-    their moves. With fewer than three completed trials, it is the standard deviation of the values at the mark.
+    A trial's move is its final value minus its value at the mark. The expected final value is the value at the mark
+    plus the mean move of the completed trials (zero without any). With at least three completed trials, the standard
+    deviation is that of their moves, times ``sqrt(1 + 1/n)`` for n trials; otherwise, it is that of all values at the
+    mark.
 
     Args:
-        value: the value of the trial, at a mark.
-        at_mark: values of all trials at the mark, by number.
-        results: values of the completed trials, by number.
+        value: the trial's value at the mark.
+        at_mark: trial number -> value at the mark, for all trials that reached it.
+        results: trial number -> final value, for the completed trials.
     """
     moves = [results[number] - before for number, before in at_mark.items() if number in results]
     try:

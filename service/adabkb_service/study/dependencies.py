@@ -23,7 +23,7 @@ class Dependencies(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The source of the current time."""
+        """The clock of the process."""
 
     @property
     def inference(self) -> Inference:
@@ -31,7 +31,7 @@ class Dependencies(Protocol):
 
     @property
     def timeouts(self) -> Timeouts:
-        """The longest waits of requests."""
+        """How long requests may wait."""
 
     @property
     def metrics(self) -> Metrics:

@@ -1,7 +1,8 @@
-"""A unit of work: the changes that a group of requests makes to one study, and the transaction that writes them.
+"""A draft: the changes that a batch of requests makes to one study, and the transaction that writes them.
 
 A draft starts from the study as last read. Requests read it and record events, which the transition function applies to
-it. Nothing is written before ``commit``, which succeeds only if incarnation and version of the study are unchanged.
+it. Nothing is written before ``commit``, which succeeds only if the stored study still has the same incarnation and
+version.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
 
 MOST_CACHED_TRIALS = 1000
-"""The maximum number of trials of a study in memory between two units of work; if there are more, they are read
-again."""
+"""The maximum number of a study's trials in memory between two batches. Beyond it, only the trials of the last batch
+are kept; others are read again."""
 
 
 class Draft:
@@ -49,12 +50,12 @@ class Draft:
         self.log: list[EventRow] = []
         """Added events."""
         self.model_event_seq: int | None = None
-        """Seq of the last added event that affects the model; None without one."""
+        """Seq of the last added event that affects the model; None if there is none."""
         self.next_expiry = before.next_expiry
         self.reports: dict[tuple[int, int, int], ReportRow] = {}
         """Added reports, by trial, attempt and step."""
         self.changes = 0
-        """Number of changes so far: a request that leaves it unchanged had no effect."""
+        """Number of changes so far. A request that does not increase it had no effect."""
         self.has_read_more = False
         """Whether the draft has read from the database."""
         self._database = database
@@ -63,7 +64,7 @@ class Draft:
         self._observations: dict[int, ObservationRow] = {}
         self._keys: list[KeyRow] = []
         self._space: tuple[dict[str, Any], Space] | None = None
-        """A definition and its space, parsed."""
+        """A definition and the space parsed from it."""
         self._open = ExitStack()
         self._connection: Connection | None = None
         if not catalogues.are_kept(self.study.definition):
@@ -96,12 +97,13 @@ class Draft:
 
     @property
     def has_new_model_stats(self) -> bool:
-        """Whether the model's statistics are newer than those stored. They alone do not require a commit."""
+        """Whether the model's statistics are newer than the stored ones. New statistics alone need no immediate
+        commit."""
         return self.study.model != self._before.study.model
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """Undo the block's changes if it raises."""
+        """Undo the block's changes if it raises an exception."""
         take_back = self._savepoint()
         try:
             yield
@@ -142,7 +144,7 @@ class Draft:
         return event
 
     def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
-        """Replace the model's statistics, which are not an event."""
+        """Replace the model's statistics, without an event in the log."""
         if model_stats is not None and model_stats != self.study.model:
             self.study = replace(self.study, model=model_stats)
 
@@ -151,7 +153,7 @@ class Draft:
         self.study = replace(self.study, state=state)
 
     def lease(self, trial: int, seconds: float, until: datetime) -> TrialRow:
-        """Set the length and the end of a trial's lease, which the log does not hold."""
+        """Set the length and the end of a trial's lease, without an event in the log."""
         row = replace(self.trial(trial), lease_seconds=seconds, leased_until=until)
         self._trials[trial] = row
         self.changes += 1
@@ -170,7 +172,7 @@ class Draft:
         self.changes += 1
 
     def overdue(self) -> list[TrialRow]:
-        """Active trials whose lease has expired, by number."""
+        """Active trials whose lease has expired, ordered by number."""
         if not self.study.active or self.next_expiry is None or self.now <= self.next_expiry:
             return []
         stored = {row.number: row for row in trials.overdue(self.connection, self.study.id, self.now)}
@@ -180,7 +182,8 @@ class Draft:
         return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
 
     def waiting(self, limit: int, within: Slice | None = None) -> list[TrialRow]:
-        """Waiting trials, by number; only those of a slice of the space if one is given."""
+        """The first ``limit`` waiting trials, ordered by number. If ``within`` is given, only trials in this slice of
+        the space."""
         if not self.study.waiting:
             return []
         most = limit if within is None else self._before.study.waiting
@@ -249,7 +252,7 @@ class Draft:
         """Write everything in one transaction and return the study as written.
 
         Raises:
-            Contention: the study has changed, or a key is stored already; nothing was written.
+            Contention: the stored study has changed, or an answer is already stored for a key; nothing was written.
             Busy, Unavailable: nothing was written, unless the connection broke during the commit.
         """
         before = self._before.study
@@ -282,7 +285,7 @@ class Draft:
 
 
 def _split(rows: dict[int, Any], known: int) -> tuple[list[Any], list[Any]]:
-    """The new rows, whose numbers exceed ``known``, and the changed ones."""
+    """The new rows, whose numbers are larger than ``known``, and the changed rows."""
     ordered = [row for _, row in sorted(rows.items())]
     count = sum(number <= known for number in rows)
     return ordered[count:], ordered[:count]
@@ -294,7 +297,7 @@ def _write_rows(connection: Connection, write: Callable[[Connection, list[Any]],
 
 
 def _merged(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
-    """Trials by number; changed ones replace stored ones."""
+    """The stored and the changed trials, ordered by number; changed trials replace stored ones."""
     return [row for _, row in sorted((stored | changed).items())]
 
 

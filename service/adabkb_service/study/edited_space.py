@@ -1,4 +1,5 @@
-"""Trials that an edit of the space left outside it, or without a parameter that was added."""
+"""Trials affected by an edit of the space: those now outside the space, and those without a parameter that was
+added."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ WITHDRAWN = "outside of the study's space, which was edited"
 
 
 def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
-    """Fail the waiting trials outside the edited space: they must not be evaluated. They do not count as failed
-    evaluations.
+    """Fail the waiting trials that are outside the edited space, so that no worker evaluates them. They do not count as
+    failed evaluations.
 
     Args:
         draft: the draft of the study.
-        count: number of trials about to be issued; only that many of the first waiting trials are checked. None
-            checks all.
+        count: number of trials about to be issued. The first ``count`` waiting trials are checked, and after failures
+            those that follow. None checks all.
     """
     if not is_edited(draft.study.definition):
         return
@@ -32,18 +33,19 @@ def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
 
 
 def is_outside(draft: Draft, trial: TrialRow) -> bool:
-    """Whether a trial is outside the current space, or has a withdrawn row of a catalogue."""
+    """Whether a trial is outside the current space, or uses a withdrawn row of a catalogue."""
     return draft.space.present(trial.parameters) is None or bool(draft.space.withdrawn(trial.parameters))
 
 
 def as_handed_out(draft: Draft, trial: TrialRow) -> TrialRow:
-    """A trial with the parameters that a worker needs now: parameters added since its creation have their defaults."""
+    """A trial with all parameters that a worker needs. Parameters added to the space after the trial's creation have
+    their defaults."""
     present = draft.space.present(trial.parameters)
     return trial if present is None or present is trial.parameters else replace(trial, parameters=present)
 
 
 def evaluated(draft: Draft, trial: TrialRow, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters that a worker reports as evaluated. Parameters added after the trial was issued get their
-    defaults."""
+    """The parameters at which a worker evaluated a trial: those that it reports, and defaults for parameters added to
+    the space after the trial was issued."""
     present = draft.space.present(trial.parameters) or {}
     return {name: value for name, value in present.items() if name not in trial.parameters} | dict(given)

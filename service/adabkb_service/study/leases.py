@@ -12,9 +12,9 @@ from adabkb_service.study.draft import Draft
 
 
 def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:
-    """The end of a lease of ``seconds`` that is given or renewed now; its attempt began at ``started``.
+    """The end of a lease of ``seconds`` that is given or renewed at ``now``, for an attempt that began at ``started``.
 
-    The shortest lease is 1 us, the resolution of a time: a lease must not end when it begins.
+    A lease must end after it begins. The shortest lease is therefore 1 us, the resolution of a ``datetime``.
     """
     end = now + max(timedelta(seconds=seconds), timedelta.resolution)
     latest = _latest_end(study, started)
@@ -22,7 +22,7 @@ def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float)
 
 
 def give(draft: Draft, trial: int, seconds: float | None) -> TrialRow:
-    """Start the lease of a trial's new attempt, for so many seconds, by default those of the study."""
+    """Start the lease of a trial's new attempt. It lasts ``seconds``, or the study's ``lease_seconds`` for None."""
     study, now = draft.study, draft.now
     length = seconds or study.lease_seconds
     return draft.lease(trial, length, lease_end(study, now, now, length))
@@ -35,7 +35,7 @@ def lease_again(draft: Draft, trial: TrialRow, worker: str | None, seconds: floa
 
 
 def expire_overdue(draft: Draft) -> None:
-    """Expire the study's overdue leases; a trial whose leases have expired ``max_attempts`` times fails."""
+    """Expire the study's overdue leases. Fail each trial whose leases have expired ``max_attempts`` times."""
     for trial in draft.overdue():
         _expire(draft, trial)
 

@@ -1,4 +1,4 @@
-"""A study's state: derived from its row, never set directly."""
+"""A study's state, which is always derived from its row."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from adabkb_service.study.draft import Draft
 logger = logging.getLogger(__name__)
 
 MOST_ROOM = 2**31
-"""The number of new points that a study without limits may issue."""
+"""The number of new points that a study without limits may issue at once."""
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
-    """The state, and why no new point is issued (None if points are)."""
+    """The state, and why the study issues no new points (None if it does)."""
     if _converged(study):
         return "complete", "converged"
     used_up = spent(study)
@@ -37,7 +37,7 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
 
 
 def _converged(study: StudyRow) -> bool:
-    """Whether Ada-BKB's early stop applies, or the gap is within the tolerance."""
+    """Whether Ada-BKB's stopping rule applies, or the gap is at most the tolerance."""
     if study.model is None:
         return False
     gap = study.model["gap"]
@@ -81,12 +81,14 @@ def room(study: StudyRow) -> int:
 
 
 def _has_reached_failure_limit(study: StudyRow) -> bool:
-    """Whether consecutive failures have reached the limit. The study then pauses, to save its budget."""
+    """Whether the number of consecutive failures has reached the limit, at which the study pauses to save its
+    budget."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
 
 def update_state(draft: Draft) -> None:
-    """Pause a study at its failure limit, derive its state, and log both. To be called last in a batch."""
+    """Pause a study that has reached its failure limit, derive its state, and record events for both. Call it last in a
+    batch."""
     study = draft.study
     if _has_reached_failure_limit(study) and not study.paused:
         draft.record("paused", {"reason": "failures", "failures": study.failures})
@@ -98,7 +100,7 @@ def update_state(draft: Draft) -> None:
 
 
 def summary(study: StudyRow) -> StudySummary:
-    """The part of a study that requests change."""
+    """The summary of a study: the fields that change while it runs."""
     state, reason = status(study)
     return StudySummary(
         id=study.id,

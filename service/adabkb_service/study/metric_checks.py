@@ -14,7 +14,7 @@ from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.storage.rows import ObservationRow
 
 OF_METRICS = ("metrics", "std_errors")
-"""Fields that only results of studies with metrics have."""
+"""Fields of a result that exist only in studies with metrics."""
 SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
 LATER = "; if it comes later, set partial"
@@ -27,16 +27,16 @@ NO_COST = (
 def checked_metrics(
     metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody, earlier: ObservationRow | None = None
 ) -> dict[str, dict[str, float]]:
-    """The metrics of a result and their standard errors, in the study's order; empty for a study without metrics.
+    """The metrics of a result and their standard errors, in the study's order. Empty for a study without metrics.
 
     Args:
-        metrics: of the study.
-        result: as told.
-        earlier: what was told of it before.
+        metrics: the study's metrics.
+        result: the result in the request.
+        earlier: the stored part of the same result, if a part was reported before.
 
     Raises:
-        Invalid: one error per missing or unknown metric, and for a missing value, or a value in a study with
-            several objectives. Nothing but the cost may be missing from a partial result.
+        Invalid: a metric or the value is missing or unknown, or there is a value in a study with several objectives. A
+            partial result may lack everything except the cost.
     """
     has_value = result.partial or (earlier is not None and earlier.value is not None)
     _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not has_value)))
@@ -60,12 +60,12 @@ def checked_metrics(
 
 
 def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
-    """The metrics of a result, including the cost in either notation."""
+    """The metrics of a result, with the cost among them, whether it is given as ``cost`` or in ``metrics``."""
     return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse values beyond the declared natural bounds: a typing error or a faulty measurement.
+    """Refuse values beyond the declared natural bounds, which come from a typing error or a faulty measurement.
 
     Raises:
         Invalid: one error per such value.

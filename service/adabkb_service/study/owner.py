@@ -1,10 +1,10 @@
 """The owner of one study in this process: performs its requests in batches and exchanges messages with its model. Other
 servers may have owners of the same study.
 
-Waiting requests form a batch: they are performed in order on one draft and committed in one transaction. A refused
-request does not affect the others. If another server has written to the study meanwhile, the batch is repeated on the
-new state. Requests that need new points wait for the model without a thread while other requests are performed.
-After ``timeouts.suggestion`` they get quasi-random points.
+The queued requests form a batch: they are performed in order on one draft and committed in one transaction. A refused
+request does not affect the others. If another server writes to the study before the commit, the batch is repeated on
+the new state. Requests that need new points wait for the model without occupying a thread, while other requests are
+performed. After ``timeouts.suggestion`` they get quasi-random points.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ MOST_QUESTIONS = 64
 MOST_WAITING = 256
 """The maximum number of requests that wait for a batch of a study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
-"""How long a result is held back while a request waits for the model, whose decision the result would invalidate."""
+"""How long a result stays in the queue while a request waits for the model. The result would invalidate the decision
+that the model is computing."""
 STATS_SECONDS = 0.5
-"""After this time the model's statistics are committed alone, if no other commit has included them."""
+"""The model's statistics are committed alone if no other commit has included them within this time."""
 RETRY_SECONDS = 0.5
 """Delay of the next batch after an error."""
 LOADING_POLL_SECONDS = 0.5
@@ -63,7 +64,7 @@ MOST_PREFETCHED = 8
 
 @dataclass(eq=False)
 class PendingQuestion:
-    """A question without an answer yet."""
+    """A question that the model has not answered yet."""
 
     question: str
     arguments: tuple[Any, ...]
@@ -79,13 +80,14 @@ class Owner:
     def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
         self._dependencies = dependencies
-        self._guard = threading.Lock()  # of all fields up to _is_forgotten
+        self._guard = threading.Lock()  # protects all fields up to _is_forgotten
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[PendingQuestion] = deque()
         self._unanswered: set[int] = set()
         """Numbers of all questions without an answer, queued or sent."""
         self._withdrawn: list[int] = []
-        """Numbers of withdrawn questions whose withdrawal the model has not received."""
+        """Numbers of questions that were withdrawn after they were sent, and that the model must still be asked to
+        drop."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
         """Idempotency keys of all requests without an outcome."""
@@ -97,11 +99,11 @@ class Owner:
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
-        """Demand of the last batch with parked requests; the size of the next prefetch."""
+        """Demand of the last batch with parked requests; the next prefetch asks for the same."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
         self._stats_since: float | None = None
-        """Time of the first statistics that are not stored yet."""
+        """Time of the earliest statistics that are not stored yet, by ``time.monotonic``."""
         self._is_woken_soon = False
         """Whether another batch is scheduled within STATS_SECONDS."""
 
@@ -113,7 +115,7 @@ class Owner:
             Busy: the queue is full.
         """
         waiting = Waiting(request, Future())
-        waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects
+        waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects now
         with self._guard:
             if len(self._arrived) >= MOST_WAITING:
                 raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
@@ -152,7 +154,7 @@ class Owner:
             self._dependencies.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
-        """Drop the cached study, which was deleted or replaced; the next batch reads it again."""
+        """Drop the cached study, since it was deleted or replaced. The next batch reads it again."""
         with self._guard:
             self._is_forgotten = True
         self._dependencies.scheduler.ready(self.study_id)
@@ -169,8 +171,8 @@ class Owner:
             return not (self._unfinished or self._unanswered or self._replies or self._stats_since)
 
     def process_queues(self) -> None:
-        """Process the queues. Only one thread of the scheduler may call it at a time. An error that prevents the whole
-        batch becomes the outcome of all its requests."""
+        """Process the queues. Only one thread may call it at a time. If an error prevents the whole batch, the error is
+        the outcome of each of its requests."""
         waiting: list[Waiting] = []
         questions: list[PendingQuestion] = []
         try:
@@ -199,8 +201,8 @@ class Owner:
                 self._give(pending, None, error)
 
     def _take(self, waiting: list[Waiting], questions: list[PendingQuestion]) -> list[Reply]:
-        """Move the queues into these lists, parked requests first, and return the model's replies. While a request
-        waits for the model, results stay queued for up to HOLD_SECONDS."""
+        """Move parked and queued requests into ``waiting``, in this order, and queued questions into ``questions``.
+        Return the model's replies. While a request waits for the model, results stay queued for up to HOLD_SECONDS."""
         self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         held_back: list[Waiting] = []
@@ -227,8 +229,8 @@ class Owner:
         return replies
 
     def _reset(self) -> None:
-        """Drop the cached study and resend the log to its model, after an error that may have interrupted either.
-        Schedule another batch for requests that have arrived or wait for the model."""
+        """After an error, drop the cached study, send the whole log to the model again, and schedule another batch for
+        the requests that are queued or parked."""
         self._cached = None
         self._link.reset()
         self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)
@@ -249,7 +251,8 @@ class Owner:
 
     def _work(self, waiting: list[Waiting]) -> None:
         """Perform requests in one transaction. A missing study or an unavailable or busy database is the outcome of
-        every request. After any other error, perform each request alone, so that only those that cause it fail."""
+        every request. After any other error, perform each request alone, so that only the requests that cause the error
+        fail."""
         try:
             finished, parked = self._performed(waiting)
         except AdaBKBError as error:
@@ -257,7 +260,7 @@ class Owner:
             finished, parked = [(each, error) for each in waiting], []
             if isinstance(error, StudyNotFound):
                 self._stats_since = None
-            elif self._stats_since is not None:  # they could not be stored
+            elif self._stats_since is not None:  # the statistics could not be stored
                 self._wake_soon()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
@@ -267,7 +270,7 @@ class Owner:
                 finished, parked = self._performed_alone(waiting)
         self._parked = parked
         self._awaits_model = bool(parked)
-        if self._awaits_model and self._replies:  # it arrived before ``_awaits_model`` was set
+        if self._awaits_model and self._replies:  # a reply arrived before ``_awaits_model`` was set
             self._dependencies.scheduler.ready(self.study_id)
         if parked:
             soonest = min(deadline(each, self._link) for each in parked)
@@ -278,7 +281,8 @@ class Owner:
             self._finish(each, outcome)
 
     def _performed_alone(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """The requests performed, each in its own transaction, with their outcomes, and the parked ones."""
+        """Perform each request in its own transaction. Return the finished requests with their outcomes, and the parked
+        requests."""
         finished: list[tuple[Waiting, Any]] = []
         parked: list[Waiting] = []
         for each in waiting:
@@ -292,7 +296,7 @@ class Owner:
         return finished, parked
 
     def _performed(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """As ``_attempt``, repeated if another server commits first.
+        """Call ``_attempt``, and repeat it if another server commits first.
 
         Raises:
             Unavailable: nothing was written, unless the connection broke during the commit.
@@ -306,7 +310,8 @@ class Owner:
     def _attempt(
         self, waiting: list[Waiting], *, checks_key_first: bool
     ) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """The finished requests with their outcomes, and the parked ones.
+        """Perform requests on one draft and commit it. Return the finished requests with their outcomes, and the parked
+        requests.
 
         Raises:
             Contention: the study has changed since it was read, or an idempotency key may be stored already;
@@ -332,7 +337,7 @@ class Owner:
                         self._stats_since = self._stats_since or time.monotonic()
                         self._wake_soon()
                     else:
-                        self._stats_since = None  # another server has stored newer ones
+                        self._stats_since = None  # another server has stored newer statistics
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -343,21 +348,21 @@ class Owner:
         try:
             self._dependencies.metrics.count(batch.draft.log)
             self._after_commit(batch)
-        except Exception:  # the commit stands, so its answers must be sent
+        except Exception:  # the batch is committed, so its answers must be sent
             logger.exception("study %s: the last events could not be sent to its model", self.study_id)
             self._reset()
         return batch.finished, batch.parked
 
     def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether the answers of a batch without writes are consistent. They are if the study has not changed since it
-        was read, or if they rest only on a row that was just read."""
+        """Whether the answers of a batch without writes are consistent: the batch read nothing but the study's row,
+        just now, or the study has not changed since it was read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
 
     def _store_stats(self, batch: Batch) -> bool:
-        """Commit statistics that no request of the batch needs, and return whether they were stored. If the database
-        accepts no writes, reads are answered anyway, provided that the study has not changed.
+        """Commit the model's statistics alone, and return whether they were stored. If the database accepts no writes,
+        return False, so that reads are answered all the same.
 
         Raises:
             Contention: the study has changed since it was read.
@@ -372,7 +377,7 @@ class Owner:
         return True
 
     def _begin(self) -> CachedStudy:
-        """The study, cached or read; directs the link to its incarnation."""
+        """The study, from memory or the database. Also sets the incarnation of the study that the link serves."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -380,7 +385,8 @@ class Owner:
         return self._cached
 
     def _after_commit(self, batch: Batch) -> None:
-        """Send the model the new events and, if requests are parked or results are new, the demand for points."""
+        """Send the new events to the model. If requests are parked or results are new, send the demand for points,
+        too."""
         link, log = self._link, batch.draft.log
         if log:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
@@ -402,7 +408,8 @@ class Owner:
             link.advance(demand.count, demand.within)
 
     def _continued(self, demand: PointDemand, draft: Draft) -> PointDemand:
-        """The same demand as of now: in a study with plates, the points are for the open plate, or begin one."""
+        """The demand, adapted to the study's current state. In a study with plates, the points continue the open plate,
+        or begin a new one."""
         study, fixed = draft.study, demand.within.fixed
         if definition_of(study.definition).plates is None:
             return demand
@@ -432,7 +439,7 @@ class Owner:
             self._replies.append(reply)
         if self._awaits_model:
             self._dependencies.scheduler.ready(self.study_id)
-        else:  # the next batch reads it anyway
+        else:  # no request waits for the reply; the next batch reads it
             self._wake_soon()
 
     def _wake_soon(self) -> None:

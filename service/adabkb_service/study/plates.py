@@ -29,13 +29,13 @@ class OpenPlate:
 
     number: int
     room: int
-    """The number of trials that it has room for."""
+    """The number of trials that can still be added."""
     values: dict[str, Any]
-    """The values that its trials share."""
+    """Name -> value that all trials on the plate share."""
 
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
-    """The plate that new trials continue; None if the next one begins a plate, and in a study without plates."""
+    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates."""
     plates, last = definition_of(study.definition).plates, study.plate
     if plates is None or last is None or last["shared"] is None or last["trials"] >= plates.size:
         return None
@@ -43,7 +43,8 @@ def open_plate(study: StudyRow) -> OpenPlate | None:
 
 
 def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> OpenPlate | None:
-    """The open plate, if some of its points have the values that a request fixes."""
+    """The open plate, if the space has points with both its shared values and the values that a request fixes; else
+    None."""
     found = open_plate(study)
     if found is None or not fixed:
         return found
@@ -58,7 +59,7 @@ def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> Op
 
 
 def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:
-    """What new points have in common, given the values that a request fixes and the plate that they continue."""
+    """The restriction on new points, given the values that a request fixes and the plate that the points continue."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return Restriction(fixed)
@@ -66,7 +67,8 @@ def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate 
 
 
 def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
-    """The number of trials that the plate, or a new one, has room for; None in a study without plates."""
+    """The number of trials that the plate has room for, or a new plate if ``plate`` is None. None in a study without
+    plates."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return None
@@ -78,8 +80,8 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
 
     Args:
         study: the row of the study.
-        parameters: those of the trial.
-        is_new: whether the trial begins a plate in any case.
+        parameters: the parameters of the trial.
+        is_new: whether the trial begins a plate even if it would fit the open one.
     """
     if definition_of(study.definition).plates is None:
         return None
@@ -162,5 +164,5 @@ def _check_values(
 
 
 def of_one_plate(trials: Sequence[TrialRow]) -> list[TrialRow]:
-    """The trials on the plate of the first one."""
+    """The trials that are on the same plate as the first trial."""
     return [trial for trial in trials if trial.plate == trials[0].plate]

@@ -22,7 +22,7 @@ IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
 
 def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The point with each value in its parameter's type, in the order of the space.
+    """The point, each value converted to its parameter's type, in the order of the space.
 
     Args:
         space: the space of the study.
@@ -58,8 +58,8 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) ->
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """Fixed values, converted as by ``checked_point``, without parameters that never vary, and with the parents and the
-    shares that follow from the others.
+    """The values that a request fixes, converted as by ``checked_point``. Parameters that never vary are left out;
+    parents and shares that follow from the other values are added.
 
     Args:
         space: the space of the study.
@@ -67,7 +67,7 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
         pointer: JSON pointer to them in the request.
 
     Raises:
-        Invalid: one error per parameter that is unknown, out of range or not made active by the others.
+        Invalid: one error per parameter that is unknown, out of range, or inactive given the other values.
     """
     fixed = {**_only_parents(space, fixed), **fixed}
     problems = space.problems(fixed, partial=True)
@@ -78,15 +78,15 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
 
 
 def _only_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Name -> value of each parent that has to have this value, so that the fixed parameters are active."""
+    """Name -> value of each parent that can have only this value if the fixed parameters are active."""
     return {name: values[0] for name, values in space.activity.values_for(fixed) if len(values) == 1}
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
-    """Name -> the share that the fixed ones determine, for each mixture with only one free component.
+    """Name -> share of the last component, for each mixture whose other components are all fixed.
 
     Raises:
-        Invalid: the fixed shares leave no share for it.
+        Invalid: no share of the last component completes the fixed shares.
     """
     found, errors = {}, []
     for index, mixture in enumerate(space.mixtures):
@@ -139,7 +139,7 @@ def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> N
 
 
 def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> None:
-    """Refuse a withdrawn row of a catalogue.
+    """Refuse a point that uses a withdrawn row of a catalogue.
 
     Args:
         space: the space of the study.
@@ -147,7 +147,7 @@ def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
         pointer: JSON pointer to them in the request.
 
     Raises:
-        Invalid: one error per catalogue.
+        Invalid: one error per catalogue whose row is withdrawn.
     """
     problems = dict.fromkeys(space.withdrawn(parameters), WITHDRAWN)
     if problems:
@@ -155,14 +155,14 @@ def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
 
 
 def check_slice(within: Slice, pointer: str) -> None:
-    """Check that a slice has feasible points.
+    """Refuse a slice without feasible points.
 
     Args:
         within: the slice.
         pointer: JSON pointer to the fixed values in the request.
 
     Raises:
-        Invalid: no feasible point was found.
+        Invalid: no feasible point was found; one error per mixture or constraint that excludes them.
     """
     if within.feasible is not None:
         empty = [index for index, each in enumerate(within.feasible.mixtures) if each.is_empty]

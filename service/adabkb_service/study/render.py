@@ -72,7 +72,7 @@ def _if_outside(row: ObservationRow, space: Space) -> dict[str, bool]:
 
 
 def report_line(row: ReportRow) -> ReportLine:
-    """The line of a report in an export."""
+    """The line of an export that holds a report."""
     return ReportLine.model_validate(row, from_attributes=True)
 
 
@@ -115,7 +115,7 @@ def event(row: EventRow) -> Event:
 
 
 def event_in_brief(row: EventRow) -> Event:
-    """As ``event``, but with only the first rows of each catalogue; exports have them in full."""
+    """As ``event``, but with only the first rows of each catalogue. Exports contain all rows."""
     return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
 
 

@@ -1,4 +1,4 @@
-"""Replay: apply the stored events of a study in order, and note where they contradict each other."""
+"""Replay: apply the stored events of a study in order, and collect contradictions between them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ReplayState:
     reports: dict[tuple[int, int, int], ReportRow] = field(default_factory=dict)
     """By trial, attempt and step."""
     first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    """The definition when a "trial" or an "observation" with this number was added."""
+    """("trial" or "observation", number) -> the study's definition when this row was added."""
     contradictions: list[str] = field(default_factory=list)
-    """Contradictions between an event and those before it."""
+    """Contradictions between an event and earlier events, as sentences."""
 
     def trial(self, number: int) -> TrialRow:
         """As in ``Rows``."""
@@ -74,8 +74,8 @@ class ReplayState:
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials inside the current space without a result: those that may still get one, and those that
-        failed."""
+        """Numbers of the trials that are inside the current space and have no result: first the trials that may still
+        get one, then the failed ones."""
         space = definition_of(self.study.definition).space()
         with_result = {row.trial for row in self.observations.values()}
         with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
@@ -86,7 +86,8 @@ class ReplayState:
 
 
 def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
-    """Replay a log. Contradictions between events are collected; an event that cannot be applied changes nothing.
+    """Replay a log. Collect contradictions between events. An event that cannot be applied is skipped, and counts as a
+    contradiction.
 
     Raises:
         ValueError: the log does not begin with a readable ``created`` event.
@@ -111,7 +112,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
 
 
 def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
-    """How an event contradicts those before it."""
+    """Sentences on how an event contradicts earlier events."""
     study, payload = state.study, event.payload
     if event.seq != study.study_seq + 1:
         yield f"event {event.seq} follows event {study.study_seq}"
@@ -146,6 +147,6 @@ def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
 
 
 def _attribute_problem(trial: TrialRow, changes: object) -> str | None:
-    """The error in a trial's attributes after these changes, or None; ``apply`` rejects changes that are not an
-    object."""
+    """What is wrong with a trial's attributes after these changes, or None. Changes that are not an object are not
+    checked here: ``apply`` rejects them."""
     return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None

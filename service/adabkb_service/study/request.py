@@ -1,4 +1,4 @@
-"""A request that changes a study: built by the operations, performed by the owner of the study."""
+"""A request that changes a study. The operations build it, and the owner of the study performs it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from adabkb_service.study.draft import Draft
 Answer = TypeVar("Answer", bound=BaseModel)
 
 Disposition = Literal["stored", "late", "repeated"]
-"""Of a result: stored while its attempt held the trial, stored after that, or known already."""
+"""What happened to a result: "stored" while its attempt held the lease, stored after that ("late"), or already known
+("repeated")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,16 @@ class Key:
     """An Idempotency-Key and the request it belongs to."""
 
     scope: str
-    """The study, whose deletion also deletes the key; "" for the creation of a study."""
+    """Id of the study, whose deletion also deletes the key. "" for the creation of a study."""
     key: str
     fingerprint: str
     """Hash of method, path and body."""
     user: str | None = None
-    """The sender; users have separate keys. None if authentication is disabled."""
+    """The user who sent the request; each user has separate keys. None if authentication is disabled."""
 
     @property
     def name(self) -> str:
-        """The key of the stored row."""
+        """The key under which the answer is stored."""
         if self.user is None:
             return self.key
         return hashlib.sha256(f"{self.user}\n{self.key}".encode()).hexdigest()
@@ -75,7 +76,7 @@ class PointDemand:
 
     count: int = 0
     within: Restriction = UNRESTRICTED
-    """What they have in common."""
+    """The restriction on all of the points."""
 
 
 def no_demand(_: Draft) -> PointDemand:
@@ -94,28 +95,29 @@ class Request(Generic[Answer]):
     study_id: str
     answer: type[Answer]
     perform: Callable[[Draft, Points], Outcome[Answer]]
-    """Changes the draft, or raises the refusal. May be called again on another draft."""
+    """Changes the draft, or raises an error to refuse the request. May be called again on another draft."""
     key: Key | None = None
     point_demand: Callable[[Draft], PointDemand] = field(default=no_demand)
-    """The new points needed for the study in this state; may raise the refusal."""
+    """Returns the new points that the request needs in this state of the study. May raise an error to refuse the
+    request."""
     first: Callable[[Draft], None] = field(default=nothing)
-    """Changes the draft before points are counted."""
+    """Changes the draft before ``point_demand`` is called."""
     follows_model: bool = False
-    """Whether the request waits briefly for the model to fold the latest results."""
+    """Whether the request waits briefly for the model to process the latest results."""
     stores_model_stats: bool = False
-    """Whether the model's statistics are stored now rather than with the next write."""
+    """Whether the model's statistics are committed with this request, even if it writes nothing else."""
     spend: Callable[[Usage], Callable[[], None]] | None = None
-    """Called with what the request adds, unless it adds only results of trials. May refuse. Returns a function that
-    undoes the spending if the batch is not committed."""
+    """Charges a quota for what the request adds. Not called if the request adds only results of trials. May raise an
+    error to refuse the request. Returns a function that undoes the charge if the batch is not committed."""
     invalidates_decisions: bool = False
     """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
 
 
 def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
-    """The stored answer, or None for a new or missing key.
+    """The stored answer; None if the key is new, and for a request without a key.
 
     Raises:
-        IdempotencyKeyReused: the key was stored with another request.
+        IdempotencyKeyReused: the key was used before, for a different request.
     """
     row = None if key is None else idempotency.find(connection, key.scope, key.name)
     if key is None or row is None:
@@ -126,7 +128,7 @@ def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Out
 
 
 def kept(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
-    """The row of an answer; it is deleted with the study."""
+    """The row that stores an answer under its key. It is deleted with the study."""
     created = "true" if outcome.created else "false"
     stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')
     return KeyRow(key.scope, key.name, study_id, key.fingerprint, stored, now)

@@ -1,4 +1,4 @@
-"""Metrics and traces of a finished request: the durations of its phases and its outcome."""
+"""Count a finished request in the metrics and add it to its trace: the durations of its phases, and its outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPERATIONS: dict[type[BaseModel], str] = {
     ObservedBatch: "observe",
     Reported: "report",
 }
-"""Request types counted separately, by answer type; the others share one label."""
+"""Answer type -> label of the requests with this answer. All other requests share the label "other"."""
 
 
 def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) -> None:

@@ -1,4 +1,4 @@
-"""Round-robin scheduling of studies: one thread at a time serves a study, and no study blocks the others."""
+"""Round-robin scheduling of studies. At most one thread at a time works on a study, and no study blocks the others."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 RETRY_SECONDS = 1.0
 """Delay before a study is served again after an error."""
 POLL_SECONDS = 0.2
-"""Interval at which a caller that does the work itself checks for alarms."""
+"""How often a caller that does the work itself checks for studies that are due, in seconds."""
 
 
 class Scheduler:
     """Calls ``serve`` with the ids of studies that have work to do.
 
-    With threads, as in a server, it runs in the background. Without, as in a command or a test, the caller
-    of ``wait_for`` does the work.
+    With threads, as in a server, it runs in the background. Without threads, as in a command or a test, the caller of
+    ``wait_for`` does the work.
     """
 
     def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
@@ -65,11 +65,11 @@ class Scheduler:
                 self._changed.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
-        """The result of a batch's future; without threads, performs all scheduled work until then.
+        """The result of a request's future. Without threads, performs scheduled work until the result is there.
 
         Raises:
             TimeoutError: no result after ``seconds``.
-            Exception: raised by the future.
+            Exception: the exception that the future holds.
         """
         deadline = time.monotonic() + seconds
         if not self._threads:
@@ -77,7 +77,7 @@ class Scheduler:
         return future.result(None if math.isinf(seconds) else max(deadline - time.monotonic(), 0.0))
 
     def done(self) -> None:
-        """Wake callers that wait without threads, since a future has its result."""
+        """Wake the callers of ``wait_for`` if the scheduler has no threads. Call it when a future has its result."""
         if not self._threads:
             with self._changed:
                 self._changed.notify_all()
@@ -106,7 +106,7 @@ class Scheduler:
         while not self._closed:
             try:
                 self._serve_all()
-            except Exception:  # such as too little memory to log another exception; the thread must survive
+            except Exception:  # for example no memory to log an exception; the thread must not end
                 time.sleep(RETRY_SECONDS)
 
     def _serve_all(self) -> None:

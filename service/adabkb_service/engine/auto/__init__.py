@@ -1,1 +1,1 @@
-"""The ``auto`` profile: the tree and loop of the ``paper`` profile, with learned hyperparameters."""
+"""The ``auto`` profile: the tree and the loop of the ``paper`` profile, but with learned hyperparameters."""

@@ -1,8 +1,8 @@
 """The posterior used in reports, averaged over hyperparameters and warps.
 
-The search uses the maximum a posteriori hyperparameters, under the warp that makes the results look most normal. Its
-predictions are too confident, above all near the best point, where results are dense. The posterior in this module is a
-mixture of members, each a Gaussian process conditioned on the same results:
+The search uses the maximum a posteriori hyperparameters, and the warp that makes the results look most normal. Its
+predictions are too confident, above all near the best point, where results are dense. The posterior in this module is
+therefore a mixture. Its members are Gaussian processes conditioned on the same results:
 
 * Its warp compresses only the results worse than the median, with one of ``POWERS``. The share of members with a power
   is proportional to its evidence.
@@ -13,8 +13,8 @@ mixture of members, each a Gaussian process conditioned on the same results:
 With more than ``AVERAGED`` results, the only member has the maximum a posteriori parameters. Suggestions do not use
 this posterior.
 
-The gap depends on the parts of the space without results. For it, the parameters are learned from results that are
-``apart``: near the best result, where results are dense, the objective is smoother than elsewhere.
+The gap depends on the parts of the space without results. For the gap, the parameters are learned only from results
+that are ``apart``: near the best result, where results are dense, the objective is smoother than elsewhere.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ AVERAGED = 200
 POWERS = (1.0, 0.5, 0.0, -0.5)
 """Powers of the warp for results worse than the median."""
 LEARNED_FROM = (50, 50)
-"""The maximum numbers of best and of other results from which the parameters are learned, the same as in searches with
-an additive part, which needs more results."""
+"""The maximum numbers of best and of other results from which the parameters are learned."""
 APART = 0.1
 """The minimum distance between results that are apart, in units of sqrt(d). Different choices have distance 1."""
 FEWEST = 8
@@ -65,11 +64,11 @@ DIFFERENCE = 1e-3
 LEAST_NOISE = 1e-6
 """Smallest noise ratio of a member, which keeps the factorization stable."""
 FAR = 5.0
-"""A new result that is further from its prediction, in standard deviations, causes a full refit, since the warps do not
-fit it."""
+"""If a new result is farther from its prediction than this many standard deviations, everything is learned again, since
+the warps do not fit the result."""
 FARTHEST = 10.0
-"""Largest distance of a prediction from the range of the results, in multiples of that range. It limits extrapolation
-through warps close to a logarithm, which grows exponentially."""
+"""Largest distance of a prediction from the range of the results, in multiples of the range. It limits extrapolation:
+with a warp that is close to a logarithm, predictions grow exponentially."""
 LEVELS = (np.arange(40) + 0.5) / 40
 """Probabilities of the quantiles that represent a member in the mixture."""
 CHUNK = 2048
@@ -77,9 +76,10 @@ CHUNK = 2048
 NEGLIGIBLE = 1e-300
 """Standard deviations below this are replaced by it."""
 JITTERS = (1e-8, 1e-6, 1e-4)
-"""Jitter for the covariance of close candidates; the first sufficient one is used."""
+"""Values added to the diagonal of the covariance of candidates that are close together. The first sufficient one is
+used."""
 STREAM = -1 << 41
-"""Number of the random stream; no decision uses it."""
+"""Number of the random stream. No decision uses this stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Averaged:
         return self.limited(found)
 
     def limited(self, values: Array) -> Array:
-        """Clip values to the range of predictions, so that they are finite."""
+        """Return values clipped to the range of possible predictions, so that they are finite."""
         found: Array = np.clip(values, *self._ends)
         return found
 
@@ -198,7 +198,7 @@ class Averaged:
 
 
 def _middle(medians: Array) -> Array:
-    """Return the median over members of their medians, (members, ...)."""
+    """Return the median, (...), over the members, given their medians, (members, ...)."""
     middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
     return middle
 
@@ -246,8 +246,8 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
 
 
 def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows, in increasing order, that are apart from all better ones; at least ``FEWEST``, if there are so
-    many."""
+    """Return those of the rows ``given`` whose results are apart from all better ones, in increasing order. At least
+    ``FEWEST``, if there are so many."""
     positions, d = record.positions[given], problem.domain.dimension
     kept: list[int] = []
     left: list[int] = []
@@ -259,7 +259,7 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 
 
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
-    """Return the mixture conditioned on the last result of a record, too; None if a full refit is needed."""
+    """Return the mixture, also conditioned on the last result of a record. None if everything must be learned again."""
     last, found = slice(record.size - 1, record.size), []
     position, value = record.positions[last], record.values[last]
     for member in known.members:
@@ -311,8 +311,8 @@ def _warps(values: Array, powers: Sequence[float]) -> list[Warp]:
 
 
 def _steps(fit: _Fit, seed: int, count: int) -> Array:
-    """Return the offset of each member's parameters from the maximum, (MEMBERS, parameters), drawn by the curvature
-    there."""
+    """Return the offset of each member's parameters from the maximum, (MEMBERS, parameters), drawn from the Laplace
+    approximation."""
     size = len(fit.parameters)
     gradient = fit.evidence.negative_log_posterior(fit.parameters)[1]
     moved = [fit.evidence.negative_log_posterior(fit.parameters + step)[1] for step in DIFFERENCE * np.eye(size)]
@@ -325,7 +325,7 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
 
 
 def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member | None:
-    """Return the member with these parameters, conditioned on the record; None if it overflows floating point."""
+    """Return the member whose parameters have this offset, conditioned on the record; None if its numbers overflow."""
     evidence = fit.evidence
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0

@@ -1,8 +1,8 @@
-"""When the averaged posterior is learned, and how results are added to it.
+"""When the averaged posterior (``averaged``) is learned, and how later results are added to it.
 
-Its parameters are learned each time the number of results has grown by a quarter, since this takes longer than a
-decision and they change slowly. Other results are added one by one. Everything is computed on first use, and does not
-depend on the time of that use.
+To learn its parameters takes longer than a decision, and they change slowly. So they are learned again when a quarter
+of the results is new; between, results are added one by one. Everything is computed on first use, and does not depend
+on when this is.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state import State
 
 GROWTH = 4
-"""The parameters are learned again when a quarter of the results is new, ..."""
+"""The parameters are learned again when one in this many results is new."""
 RESULTS_PER_PARAMETER = 3
-"""... and when there are this many results per parameter, counting the constant as one; from then on the gap exists."""
+"""The parameters are also learned again when there are this many results per parameter (plus one for the constant
+mean). The gap is known from then on."""
 
 
 def averaged(state: State) -> Averaged:
-    """Return the posterior for reports, given at least one result. It is that of the search if that one uses a
-    dictionary, or if the averaged one overflows floating point."""
+    """Return the posterior for reports, given at least one result. It is the posterior of the search if that uses a
+    dictionary, or if the numbers of the averaged posterior overflow."""
     if state.checkpoint.dictionary is not None:
         return _of_search(state)
     known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
@@ -41,7 +42,7 @@ def averaged(state: State) -> Averaged:
 
 
 def averaged_at(state: State, count: int) -> Averaged | None:
-    """Return the posterior learned from the first ``count`` results; None if it overflows floating point."""
+    """Return the posterior learned from the first ``count`` results; None if its numbers overflow."""
     known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
     kept, key = dict(known), (count, count, hyperparameters.form)
     if key not in kept:
@@ -50,8 +51,8 @@ def averaged_at(state: State, count: int) -> Averaged | None:
 
 
 def learned_as_of(state: State) -> int:
-    """Return the number of results from which the parameters are learned. With an additive part it is that of the
-    search, at whose parameters this search starts."""
+    """Return the number of results from which the parameters are learned. With an additive part, the parameters of the
+    search are the start, so the number is that of the search."""
     checkpoint = state.checkpoint
     if checkpoint.hyperparameters.additive is not None:
         return checkpoint.learned_from

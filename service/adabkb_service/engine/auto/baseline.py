@@ -1,10 +1,10 @@
 """A recommended point that stays near a baseline: among equally good points, one that changes fewer values.
 
-Parameters are reset to their baseline values one by one, starting with the one that gains least, as long as the point
-remains as good: the lower end of its 90% interval may be below that of the recommended point by at most a tolerance, so
-an uncertain point does not replace it. The tolerance is the largest of the study's declared tolerance, the standard
-deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE`` quantile of the results to the best
-one. The shares of a mixture are reset together.
+Parameters are reset to their baseline values one by one. The one whose change gains least comes first. This ends when
+the point would no longer be as good: the lower end of its 90% interval may be below that of the recommended point by at
+most a tolerance. (Thus, no uncertain point replaces the recommended one.) The tolerance is the largest of the study's
+declared tolerance, the standard deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE``
+quantile of the results to the best one. The shares of a mixture are reset together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adabkb_service.engine.slices import Slice
 Array = NDArray[np.float64]
 
 SHARE, WORSE = 0.05, 0.25
-"""Constants of the tolerance, for studies that declare none."""
+"""Constants of the tolerance."""
 
 
 def keep_near(
@@ -61,7 +61,7 @@ def keep_near(
 
 
 def _changes(state: State, point: Array, baseline: Mapping[int, float], within: Slice) -> tuple[Change, ...]:
-    """Return the changes of a point, each with the decrease of the mean if only that value is reset."""
+    """Return the changes of a point, each with the decrease of the mean if only this value is reset."""
     axes = _changed(point, baseline, within)
     if not axes:
         return ()

@@ -1,4 +1,4 @@
-"""The sequence of confidence widths (beta) of the search, from exploitation to exploration."""
+"""The confidence widths (beta) of the search: small ones exploit, large ones explore."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ EARLY_BETAS = (1.5, 3.0)
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, in turn."""
 EARLY_BETAS_OF_CHOICES, BETAS_OF_CHOICES = (3.0,), (0.5, 1.5, 3.0, 3.0)
-"""The same with categorical parameters, since results of a choice say little about other choices."""
+"""The early and the later widths with categorical parameters, since results of one choice say little about the
+others."""
 UNTRIED = 3.0
 """Width while a choice is untried, since results of other choices say little about it."""
 DESCRIBED = 5.0
-"""The same for choices with descriptors, in a space so small that a search evaluates all of it. The point least similar
-to all others is the most informative."""
+"""Width while a choice with descriptors is untried, in a space so small that the search examines all of its points. The
+point that is least similar to all others is the most informative."""
 RELYING = 10
-"""The number of first steps in which no step is restricted to untried choices with descriptors; ``EARLY_STEPS`` in such
-a small space."""
+"""In this many first steps (``EARLY_STEPS`` in such a small space), the search is not restricted to untried choices
+with descriptors."""
 STEPS_PER_CHOICE = 4
 """The number of steps, per choice of the largest category, in which an untried choice sets the width to ``UNTRIED``; at
 least ``EARLY_STEPS``."""
@@ -26,7 +27,7 @@ CHOICES_EVERY = 2
 EXPLORING = 2.0
 """Suggestions with at least this width count as exploration."""
 OF_ROWS = 3.0
-"""Width of the first steps in a catalogue. The row least similar to all others is the most informative."""
+"""Width of the first steps in a catalogue. The row that is least similar to all others is the most informative."""
 OF_SEVERAL = 0.5
 """Width with several objectives, which rarely reach their upper bounds all at once."""
 

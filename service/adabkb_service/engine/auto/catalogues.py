@@ -4,8 +4,8 @@ A catalogue is too long to evaluate every row for each suggestion. Rows with sim
 a k-d tree, of at most ``LARGEST`` rows). The search evaluates one random row of each group, then all rows of the groups
 with the largest bounds and of their neighbors. So the cost hardly depends on the length of the catalogue.
 
-Before results exist, rows are spread: each is drawn with a probability proportional to its squared distance from the
-rows so far.
+The first rows are spread over the catalogue: each is drawn with a probability proportional to its squared distance from
+the nearest of the rows before it.
 
 Source: D. Arthur and S. Vassilvitskii, SODA 2007, k-means++.
 """
@@ -42,7 +42,7 @@ MOST_VALUES = 64
 SPREAD = 2048
 """The number of rows from which a first row is drawn."""
 STREAM = 1 << 58
-"""Separates the random stream from that of the search."""
+"""Combined with the seed (XOR), for a separate random stream."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Coordinates of the choices of a category, computed from their descriptors.
 
 The descriptors of a category are standardized over its choices and replaced by their principal components: any number
-of descriptors, correlated or not, becomes at most ``MOST`` coordinates, those of the largest variance. All are divided
-by the range of the first one, so components of small variance have a small range. The kernel has a lengthscale for each
-(``kernel``). Constant descriptors are ignored.
+of descriptors, correlated or not, becomes at most ``MOST`` coordinates, those of the largest variance. All coordinates
+are divided by the range of the first component, so components of small variance have a small range. The kernel has a
+lengthscale for each (``kernel``). Constant descriptors are ignored.
 
 Coordinates are rounded, so that they are the same with every linear algebra library.
 """

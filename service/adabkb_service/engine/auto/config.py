@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE = 0.9
-"""Probability with which the gap holds."""
+"""Probability with which the gap is a bound."""
 KEPT = 8
 """The number of cached results of ``Problem.remembered``."""
 
@@ -76,7 +76,7 @@ class Problem:
     @cached_property
     def older(self) -> tuple[OlderMean, ...]:
         """The mean functions of older studies, learned on first use."""
-        # Imported here: only decisions need it, whereas the contract imports this module for ``Config``.
+        # Imported here, since only decisions need it; the server imports this module for ``Config``.
         from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
 
         return tuple(learned(each, self.domain) for each in self.config.older)

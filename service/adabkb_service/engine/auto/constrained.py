@@ -130,7 +130,8 @@ def representative(domain: Domain, feasible: Feasible, centroid: Array, target: 
 
 
 def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple[Tree, list[str]]:
-    """Return the tree with those of some leaves marked INFEASIBLE that are proved to be so, and their keys."""
+    """Return the tree in which those of the leaves ``keys`` are marked INFEASIBLE that are proved to have no feasible
+    point, and their keys."""
     feasible = domain.whole.feasible
     if feasible is None or not keys:
         return tree, []

@@ -59,8 +59,8 @@ class Domain:
         return np.array([isinstance(axis, FloatAxis) and axis.periodic for axis in self.space.axes])
 
     def beside(self, positions: Array, origin: Array) -> Array:
-        """Shift positions (k, d) by whole periods along periodic axes to be nearest to an origin, (d,); they may lie up
-        to half a period outside the cube."""
+        """Return positions (k, d), shifted by whole periods along periodic axes so that they are as near as possible to
+        an origin, (d,). They may lie up to half a period outside the cube."""
         if not self.periodic.any():
             return positions
         found = positions.copy()
@@ -68,7 +68,8 @@ class Domain:
         return found
 
     def differences(self, positions: Array, origin: Array) -> Array:
-        """Return positions (k, d) minus an origin, (d,), along periodic axes by the shorter way."""
+        """Return positions (k, d) minus an origin, (d,). Along periodic axes, the difference is along the shorter
+        way."""
         found: Array = self.beside(positions, origin) - origin
         return found
 
@@ -97,8 +98,8 @@ class Domain:
 
     @cached_property
     def choices(self) -> dict[int, int]:
-        """The number of choices of each categorical axis that is always active, without catalogues, most of
-        whose rows are never tried."""
+        """Axis -> number of choices, for each categorical axis that is always active. Catalogues are left out, since
+        most of their rows are never tried."""
         is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
         return {
             axis: size
@@ -150,7 +151,7 @@ class Domain:
 
     @cached_property
     def together(self) -> int:
-        """The maximum number of axes that are active together, less one share of each mixture and the components
+        """The maximum number of axes that are active together, less one for each mixture and one for each component
         that must be absent. Without conditions and mixtures, it is d."""
         most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
         return (self.dimension if most is None else most) - sum(

@@ -29,8 +29,8 @@ def violations(metrics: Sequence[Metric], record: Record) -> Array:
 
 
 def ranked(metrics: Sequence[Metric], record: Record) -> Record:
-    """Return the record with values by which feasible and infeasible results compare. Infeasible results are as bad as
-    the worst feasible one; if there is none, they are worse the larger their violation."""
+    """Return the record with values by which feasible and infeasible results can be compared. An infeasible result gets
+    the value of the worst feasible one. If there is none, the value of each is minus its violation."""
     if not _are_bounded(metrics):
         return record
     beyond = violations(metrics, record)

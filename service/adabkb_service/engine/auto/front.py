@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SURE = 4.0
-"""Standard deviations to either side that are treated as the limits of a value."""
+"""A value is treated as if it were within this many standard deviations of its mean."""
 FEWEST_DRAWS, MOST_DRAWS = 16, 512
 COMPARISONS = 1 << 27
 """The maximum number of comparisons of points with each other, over all draws."""
@@ -28,8 +28,9 @@ STEP = -1 << 40
 
 
 def front(state: State, feasible: float = FEASIBLE) -> Front:
-    """Return the front, and the hypervolume over time. If metrics have bounds, infeasible results do not count, and the
-    points of the model are those that satisfy the bounds with probability ``feasible``, or else the likeliest one."""
+    """Return the front, and the hypervolume over time. If metrics have bounds, infeasible results do not count. The
+    points of the model are then those that satisfy the bounds with at least the probability ``feasible`` or, if there
+    are none, the one with the largest probability."""
     found, values, metrics = summary(state), results(state), state.problem.config.metrics
     kept = (violations(metrics, state.record) == 0.0) & ~np.isnan(values).any(axis=1)
     counting = np.where(kept[:, None], values, found.reference)

@@ -8,7 +8,7 @@ best result. If metrics have bounds, it is over the candidates whose drawn metri
 
 The quantile is a little above the stated probability, ``CONFIDENCE``, since objectives differ from draws of the model:
 ``benchmarks.quality.gaps`` measures how often the gap holds. The gap is None if there are too few results for the
-number of parameters, or if it would exceed the range of the results: such a gap says nothing.
+number of parameters, or if it would exceed the range of the results, since such a gap has no use.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ WIDTH = 2.0
 CONTENDERS = 64
 """The number of best results among which the recommended one is searched."""
 STREAMS = 1 << 32
-"""Distance between the stream numbers of two uses, so that no two draws are the same."""
+"""Distance between the numbers of random streams for different purposes, so that no stream is used twice."""
 
 
 def gap(state: State) -> float | None:
-    """Return the gap in the user's units, as of the last time that the averaged posteriors were learned: computing it
-    takes longer than a decision, and it changes slowly. Return None if it is unknown, if there are several objectives,
-    or if it depends on a context. It is computed on first use."""
+    """Return the gap in the user's units, as of the last time that the averaged posteriors were learned, since its
+    computation takes longer than a decision and it changes slowly. Return None if it is unknown, with several
+    objectives, or if it depends on a context. It is computed on first use."""
     known, kept = state.checkpoint.gaps, dict(state.checkpoint.gaps)  # other threads add to it
     key = tuple((learned_as_of(each), each.checkpoint.hyperparameters.form) for each in (state, *state.metrics))
     if key not in kept:

@@ -1,7 +1,7 @@
 """The effect of points that were issued and have no result on the posterior.
 
-A pending point counts as if its posterior mean had been observed. A failed point counts as a vague result on the worse
-side of the record: its region becomes less attractive, but a single failure does not exclude it.
+A pending point counts as if its posterior mean had been observed. A failed point counts as a bad result with much
+noise: the bounds around it decrease, but a single failure does not exclude the region.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class SearchView:
 
 
 def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> SearchView:
-    """Return the view for results, (n,), under a warp: of one or several objectives, with the prior on the optimum,
-    with metrics that have bounds, or per cost."""
+    """Return the view for results, (n,), under a warp. It combines, as far as the study has them, several objectives,
+    the prior on the optimum, metrics with bounds, and cost."""
     bounded = tuple(
         _bounded(state, measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
-        if metric.is_bounded and (measured.record.size or not state.record.size)  # nothing is known of it yet
+        if metric.is_bounded and (measured.record.size or not state.record.size)  # else the metric has no result
     )
     if are_many(state.record.size, len(out.failed)):
         bounded = (*bounded, finishing(state.problem, state.record.positions, out.failed))
@@ -166,7 +166,8 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
 
 
 def _bounded(state: State, measured: State, metric: Metric, out: HandedOut) -> Bounded:
-    """Return a metric with its state, conditioned on failed points and on those where it is not known yet."""
+    """Return a metric with bounds. Its posterior is conditioned on failed points and on evaluated points where the
+    metric is not known yet."""
     lower, upper = measured.in_model_outputs(metric)
     noise_ratio = measured.checkpoint.hyperparameters.noise_ratio
     return Bounded(_of_metric(state, measured, out), lower, upper, noise_ratio)
@@ -182,7 +183,7 @@ def _of_metric(state: State, measured: State, out: HandedOut) -> Surrogate:
 
 
 def _without(record: Record, known: Record) -> Array:
-    """Return the positions of a record, (k, d), at which another one has no result."""
+    """Return the positions of a record, (k, d), at which the record ``known`` has no result."""
     if np.array_equal(known.positions, record.positions):
         return record.positions[:0]
     there = {position.tobytes() for position in known.positions}
@@ -196,7 +197,8 @@ def _fantasized(view: V, state: State, points: Array) -> V:
 
 
 def _with_failures_imputed(view: W, warp: Warp, values: Array, failed: Array) -> W:
-    """Return the posterior with the failed points as vague results on the worse side of the results, (n,)."""
+    """Return the posterior in which failed points count as noisy results at the quantile ``FAILED_QUANTILE`` of the
+    results, (n,)."""
     if not len(failed):
         return view
     imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])

@@ -6,13 +6,14 @@
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
 A periodic axis is embedded as a circle: x_k - x'_k is replaced by the chord between two points, sin(pi (x_k - x'_k)).
-So the kernel acts on a Euclidean space and is positive definite. Half a period is as far as the ends of another axis.
+So the kernel acts on a Euclidean space and is positive definite. Points half a period apart have the same distance as
+the two ends of an axis that is not periodic.
 
 If the results seem noisy (``likelihood``), the kernel is Matern 5/2: (1 + r + r^2 / 3) exp(-r) in place of
 (1 + r) exp(-r), and 5 in place of 3 in r^2. If the results support it, an additive part is added (``additive``).
 
-Results of the same plate, if a study has plates, share an offset: tau is added to their covariance. It is a part of the
-results, not of the objective, so predictions are without it (``surrogate``).
+Results of the same plate, if a study has plates, share an offset: tau is added to their covariance. The offset is a
+part of the results, not of the objective, so predictions do not include it (``surrogate``).
 
 The constant mean of the model is part of the kernel: k + MEAN_VARIANCE is equivalent to a mean with a normal prior of
 that variance, so the uncertainty about the mean widens the posterior.
@@ -45,7 +46,7 @@ _gram = routine("gram", POINTER, COUNT, POINTER, COUNT, POINTER, POINTER)
 
 @dataclass(frozen=True)
 class Kernel:
-    """Lengthscales, and which axes are categorical; (d,) each."""
+    """The kernel. Its first two fields are the lengthscales, and which axes are categorical; (d,) each."""
 
     lengthscales: Array
     categorical: Bools

@@ -1,12 +1,12 @@
 """When and how hyperparameters are learned, and when they take effect.
 
 Learning hyperparameters, the dictionary and the pruning takes much longer than a decision, so no answer waits for it:
-hyperparameters fitted to the first n results apply from result n + 1. They can be computed any time between the two
-(``prepare``), and are otherwise computed with result n + 1. The outcome is the same, since it depends only on the
-record and the tree as of result n.
+hyperparameters fitted to the first n results apply from result n + 1. They can be computed at any time between these
+results (``prepare``); if not, they are computed with result n + 1. The outcome is the same, since it depends only on
+the record and the tree as of result n.
 
-With up to ``SMALL`` results everything is learned at once. After an outlier, a result far from all others, warp and
-posterior are refitted at once under the current hyperparameters, and a search for new ones is due.
+With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from all others), warp and
+posterior are fitted again at once, with the current hyperparameters, and a search for new hyperparameters is due.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ Ints = NDArray[np.int64]
 EXACT = 800
 """The maximum number of results for an exact posterior."""
 DICTIONARY = 500
-"""The number of dictionary points for more results, ..."""
+"""The number of points in the dictionary, if there are more results than ``EXACT``."""
 BEST = 5
-"""One in this many dictionary points is a best result, because the search polishes there, where leverages are small."""
+"""One in this many dictionary points is one of the best results. The search refines the optimum there, where leverages
+are small."""
 GROWTH = 125
-"""... and the number of rows added to it before a new dictionary is drawn."""
+"""A new dictionary is drawn after this many further results."""
 REFIT = 10
-"""The hyperparameters are learned anew when a tenth of the results is new, ..."""
+"""The hyperparameters are learned again when one in this many results is new."""
 OUTLIER = 5.0
-"""... or when a model output is further than this from 0, in standard deviations."""
+"""They are also learned again after a result whose model output is farther than this from 0, in standard deviations."""
 SMALL = 20
 """The maximum number of results for which learning takes effect at once: it then takes less than a millisecond, and
 delays would cost evaluations."""
@@ -115,7 +116,8 @@ def relearned(state: State, record: Record) -> State:
 
 
 def _adopted(state: State) -> State:
-    """Return the state with the prepared checkpoint in effect and the current tree, which may have been cut further."""
+    """Return the state with the prepared checkpoint in effect. The tree may have been cut further since it was
+    prepared."""
     found = state.prepared
     if found is None:
         return state

@@ -9,8 +9,8 @@ sigma_f^2 is profiled, so it also has a closed form without the result:
 
     sigma_i^2 = sigma_f^2 (s - a_i^2 / Q_ii) / s * n / (n - 1),    s = z' a
 
-Otherwise an outlying result would widen the interval that is used to judge it. All else is kept as learned from all
-results: lengthscales, noise ratios, warps and the weights of the members (``averaged``).
+Otherwise an outlying result would widen the interval that is used to judge it. Everything else stays as learned from
+all results: lengthscales, noise ratios, warps and the weights of the members (``averaged``).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ LENGTHSCALES = (0.02, 20.0)
 COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 """mu1, and mu0 of categories with components."""
 ROW_PRIOR = math.log(20.0)
-"""mu0 of a catalogue: since all rows differ, only their numbers explain how."""
+"""mu0 of a catalogue. All rows differ, so only their numbers, not their names, can explain the differences."""
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 NOISY_STARTS = (0.01, 0.1)
@@ -60,12 +60,12 @@ SMALLEST_VARIANCE = 1e-4
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
 PLATES_PRIOR = (math.log(0.001), 2.0)
-"""Prior of log tau: centre and deviation. What parameters explain as well as offsets is more often due to them, above
-all where plates share their values."""
+"""Prior of log tau: centre and standard deviation. It favours small offsets: differences that both parameters and
+offsets can explain are more often due to parameters, above all those whose values a plate shares."""
 PLATES_START = 0.1
 """A further value of tau from which a search starts."""
 EVIDENCE = 1e3
-"""Factor by which the additive part must raise the maximum of the posterior density to be kept."""
+"""An additive part is used only if it raises the maximum of the posterior density by at least this factor."""
 EVALUATIONS = 60
 """The maximum number of evaluations of the objective per start."""
 SMALL_GAIN = 1e-4
@@ -111,8 +111,8 @@ class Hyperparameters:
         return Kernel(*along, self.smooth, periodic, self.plates)
 
     def shortest(self, components: Components) -> Array:
-        """Return per axis, (d,), its lengthscale or, for a category with components, the shortest lengthscale of these
-        if that is shorter."""
+        """Return the lengthscale of each axis, (d,). For a category with components, it is the shortest of its own
+        lengthscale and those of its components."""
         found = self.lengthscales.copy()
         np.minimum.at(found, components.axes, self.components)
         return found
@@ -311,8 +311,9 @@ def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> t
 def with_additive_part(
     warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
 ) -> Hyperparameters:
-    """Return hyperparameters with an additive part if the evidence supports it, also in comparison with a form without
-    the part for the same unwarped results (otherwise the missing warp might explain the support); else the plain ones.
+    """Return hyperparameters with an additive part if the evidence supports it, else the plain ones. The part is
+    compared with two forms without it: for the warped results, and for the same unwarped results (otherwise, the
+    missing warp might explain the support).
 
     Args:
         warped: the evidence from which the plain ones were learned.

@@ -4,8 +4,8 @@ Candidates are the usual ones, moved to the nearest mixtures, which favours edge
 Around the best point, two components exchange their shares, or one gives a part of its share to another. Ascents stay
 in the polytope of the components of their start (``constrained``).
 
-A cell is a box. It is represented by the mixture in it that is nearest to its middle, either with all components, or
-with those of the target only, whose shares are at their bounds where those of the target are.
+A cell is a box. The mixture in it that is nearest to its middle represents it: either the nearest with all components,
+or the nearest with the target's components, in which each share that is at a bound in the target stays there.
 """
 
 from __future__ import annotations

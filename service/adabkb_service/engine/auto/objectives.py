@@ -51,15 +51,16 @@ def objectives(state: State) -> list[tuple[State, Metric]]:
 
 
 def results(state: State) -> Array:
-    """What the results say of the objectives, (n, K); NaN where one is not known yet."""
+    """Return the values of the objectives in each result, (n, K); NaN for a value that is not known yet."""
     record, metrics = state.record, state.problem.config.metrics
     others = [measured.values for measured, metric in zip(record.metrics, metrics, strict=True) if metric.goal]
     return np.column_stack([record.values, *others])
 
 
 def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> Ints:
-    """Rows of the results, (n, K), that no other one dominates, rising: of those that have all objectives and keep the
-    bounds of metrics or, if none keeps them, the one that violates them least."""
+    """Return the rows, in increasing order, of the results, (n, K), that no other dominates. Only results that have all
+    objectives and satisfy the bounds of metrics count. If none satisfies them, return the row with the smallest
+    violation."""
     whole = np.flatnonzero(~np.isnan(values).any(axis=1))
     if not len(whole):
         return whole
@@ -113,8 +114,8 @@ def summary(state: State) -> ObjectiveSummary:
 
 
 def middle(state: State) -> int | None:
-    """Return the row of the front whose worst objective is best, relative to the range from the reference to the best
-    results; None before the first result."""
+    """Return the row of the front for which the smallest of its shares is largest; None before the first result. A
+    share is the distance of an objective from the reference, divided by that of the best result."""
     rows = contenders(state)
     if not len(rows):
         return None

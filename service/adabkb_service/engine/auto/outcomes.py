@@ -10,9 +10,9 @@ and if no point does, it minimizes the violation. As one number, for the search 
 
     index(x) = f~(x) - PENALTY * sum of the violations at x,
 
-each in the units of its model outputs. w cycles through ``WIDTHS``: a large one explores whether a region is feasible,
-and a negative one leaves a margin. Without the margin, points would approach the boundary from outside, where the best
-feasible points often are.
+each in the units of its model outputs. w cycles through ``WIDTHS``: a large w explores whether a region is feasible,
+and a negative w leaves a margin to the bounds. Without the margin, points would approach the boundary from outside,
+where the best feasible points often are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Pareto fronts and hypervolumes of 2 to 4 objectives, where larger values are better.
 
-A point dominates another one if it is nowhere worse and somewhere better. The front is the set of points that no other
-point dominates. The hypervolume of points is the volume that they dominate above a reference point. It is computed
-exactly: in two dimensions along the staircase of the points, otherwise by slices along the last one (While et al. 2006,
-"A faster algorithm for calculating hypervolume"). The cost is n log n, n^2 and n^3 in 2, 3 and 4 dimensions.
+A point dominates another if it is not worse in any objective and better in at least one. The front is the set of points
+that no other point dominates. The hypervolume of points is the volume that they dominate above a reference point. It is
+computed exactly: in two dimensions along the staircase of the points, otherwise by slices along the last one (While et
+al. 2006, "A faster algorithm for calculating hypervolume"). The cost is n log n, n^2 and n^3 in 2, 3 and 4 dimensions.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Plateaus: regions where equal results at different points show that the objective is a step function.
 
-If the objective uses a look-up table, rounded sizes or an instrument that rounds, the search would suggest points with
-known results again and again. So a point counts as known if its nearest result belongs to a plateau, a set of equal
-results, and is no farther away than these are from each other. A plateau may surround a better one, so in every second
-step only points within half of that distance count as known.
+Such an objective uses, for example, a look-up table, rounded sizes or an instrument that rounds. The search would
+suggest points with known results again and again. So a point counts as known if its nearest result belongs to a plateau
+(a set of equal results), and is no farther away than these results are from each other. Since a plateau may surround a
+better one, only points within half of this distance count as known in every second step.
 
-An objective without steps has hardly any equal results; a share below ``SHARE`` is taken for chance.
+An objective without steps has hardly any equal results. If their share is below ``SHARE``, they are attributed to
+chance.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 REACHES = (1.0, 0.5)
-"""How far a plateau extends around its results, in its widths, in turn."""
+"""How far a plateau extends around its results, as a multiple of its width. The steps use these values in turn."""
 NARROWEST = 1e-3
 """The minimum width of a plateau: at the top of a smooth peak, results are equal by rounding."""
 SHARE = 0.1
-"""The minimum share of points with an equal result; fewer are chance, for instance in a symmetric objective."""
+"""The minimum share of points whose result equals another one. Fewer may be chance, for instance in a symmetric
+objective."""
 MOST = 500
 """The number of latest distinct points among which equal results are searched."""
 APART = 1e6

@@ -169,12 +169,12 @@ def observe(
         point: (d,) cube position of the evaluated point; any point of the space.
         value: the result; larger is better.
         error: its standard error in the user's units; 0 if unknown.
-        metrics: what it measures of each metric of the study. A metric without a value learns nothing.
-        plate: the number of its plate; None if it has none.
+        metrics: the result's value of each metric of the study; NaN if it is not known yet.
+        plate: the number of the result's plate; None without a plate.
 
     Raises:
-        FloatingPointError: the numbers overflow floating point. The result is already stored, so points are
-            quasi-random until it is corrected or excluded, or the space is edited.
+        FloatingPointError: numbers of the model overflow. The result is already stored, so points are quasi-random
+            until it is corrected or excluded, or the space is edited.
     """
     record = state.record.add(point, value, error, metrics, plate)
     ready = (

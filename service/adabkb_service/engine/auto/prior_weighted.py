@@ -9,8 +9,8 @@ where n counts suggestions and pi is the prior relative to its largest value (``
 the search begins where the prior is largest. As n grows, the second term vanishes. The posterior itself, and so all
 predictions and recommendations, are unaffected.
 
-Since a prior may mislead, the results decide whether it is used. The second suggestion ignores it. The later ones use
-it while the prior is larger, on average, at the best quarter of the results than at all results. With several
+Since a prior may be wrong, it is used only if the results support it. The second suggestion ignores it. The later ones
+use it while the prior is larger, on average, at the best quarter of the results than at all results. With several
 objectives, each has the term, and the results on the front replace the best quarter.
 """
 

@@ -1,8 +1,8 @@
 """A quadratic model of the results around the best point, which chooses some of the points to refine the optimum.
 
-A posterior over the whole box finds the valley of an optimum but not its last digits, and a smooth objective is nearly
-quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the best point, a trust region
-as in Powell (2006), in a metric in which a narrow valley is round.
+With a posterior over the whole space, the search finds the neighbourhood of an optimum, but not its last digits. A
+smooth objective is nearly quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the
+best point, a trust region as in Powell (2006), in a metric in which a narrow valley is round.
 
 The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
@@ -30,12 +30,12 @@ Ints = NDArray[np.int64]
 RESULTS = 1.4
 """The number of results to which a model is fitted, per coefficient, plus two."""
 CANDIDATES = 10
-"""The number of best results from which these are chosen, as a multiple of them."""
+"""The results of a model are chosen from the best ones; this many times as many are considered."""
 REACH = 0.25
-"""Distance from the best point, or the ball's radius if that is larger, at which a result has a quarter of the
+"""A result at this distance from the best point (or at the ball's radius, if that is larger) has a quarter of the
 weight."""
 SEPARATE = 0.1
-"""As a share of the radius: a pending point within this distance of the minimum replaces it."""
+"""If a pending point is within this share of the radius of the minimum, another point is suggested."""
 DIRECTIONS = 20
 """The number of random directions, of which the one farthest from all results is used if the model predicts no gain."""
 LAST_DIGITS = 1e-10

@@ -65,8 +65,8 @@ class Bound(Protocol):
         stays at or above the floor."""
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """Return the axis along which the step from the centroid to x gains most, on average of taking it first and
-        last."""
+        """Return the axis along which the step from the centroid to x gains most: the average of the gains if this step
+        is taken first, and if it is taken last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
 """Probabilities of being below the ends of the 90% and of the 68% interval."""
 UNKNOWN = 0.5
-"""Probability that a point keeps the bounds of a metric of which nothing is known."""
+"""Probability that a point satisfies the bounds of a metric that has no results."""
 
 
 def report(state: State) -> Report:
@@ -94,8 +94,8 @@ def predict_one(state: State, points: Array) -> Prediction:
 
 
 def feasible_probability(state: State, points: Array) -> Array:
-    """(k,) that points keep all bounds of metrics, whose posteriors are independent. It is ``UNKNOWN`` for a metric
-    without results where the objective has some."""
+    """Return the probability that points satisfy all bounds of metrics, (k,). The metrics are treated as independent.
+    For a metric without results, while the objective has some, the probability is ``UNKNOWN``."""
     found = np.ones(len(points))
     for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
         if metric.is_bounded and state.record.size:
@@ -115,17 +115,17 @@ def of_metric(state: State, index: int) -> State:
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """Return U of cells (``pruning``), (k,), which decides whether they are pruned; NaN before bounds exist."""
+    """Return the bound U of cells, (k,), by which they are pruned (see ``pruning``); NaN before bounds exist."""
     if not state.checkpoint.beta:
         return np.full(len(keys), np.nan)
     return state.warp.inverse(upper_bounds(state, [box_of(state.problem.domain, key) for key in keys]))
 
 
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
-    """Return the evaluated point with the best mean of the averaged posterior, among the best results; the first
-    observed one in case of ties; None before the first result. If metrics have bounds, only points that satisfy them
-    with probability ``feasible`` are considered, or else the likeliest one. With several objectives, it is the middle
-    of the front."""
+    """Return, among the points of the best results, the one with the best mean of the averaged posterior (in a tie, the
+    one that was observed first). None before the first result. If metrics have bounds, only points that satisfy them
+    with at least the probability ``feasible`` are considered or, if there are none, the one with the largest
+    probability. With several objectives, return ``objectives.middle``."""
     if not state.record.size:
         return None
     row = middle(state) if state.problem.has_several else _best(state, feasible)

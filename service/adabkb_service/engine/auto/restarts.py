@@ -1,11 +1,11 @@
 """Restarts: search elsewhere once the search has stalled.
 
-A posterior with many results around an optimum stays there: its lengthscales fit that neighbourhood, and the rest of
-the box seems to offer nothing. So while the search has stalled, two of three suggestions belong to a *restart*: the
-same search on the same tree, with a posterior conditioned only on results since the restart began, without those around
-the best point. The first points of a restart are random, and so are later ones if it has returned to the best point.
-The next restart begins after some results. If a restart finds a better point, restarts pause until the search stalls
-again.
+With many results around an optimum, the search stays there: the lengthscales fit this neighbourhood, and the posterior
+predicts no improvement in the rest of the space. So while the search has stalled, two of three suggestions belong to a
+*restart*: the same search on the same tree, with a posterior conditioned only on results since the restart began,
+without those around the best point. The first points of a restart are random, and so are later ones if it has returned
+to the best point. The next restart begins after some results. If a restart finds a better point, restarts pause until
+the search stalls again.
 
 Since each restart begins with random points, the evaluated points become dense in the box with probability 1 for every
 objective (docs/algorithm.md).
@@ -42,10 +42,11 @@ RANDOM_POINTS = 8
 RESULTS, RESULTS_PER_AXIS = 12, 6
 """The number of results from one restart to the next, including those of the search: 12 plus 6 per relevant axis."""
 IRRELEVANT = 30.0
-"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, ..."""
+"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, and if ``BEYOND_PRIOR``
+holds."""
 BEYOND_PRIOR = 1.1
-"""... more than this many times that of the prior, where it stays if the results say nothing about the axis, and more
-than the width of the cube."""
+"""The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
+the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
 APART = 0.05
 """Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""

@@ -35,8 +35,8 @@ def restore(
     dictionary: Sequence[int],  # noqa: ARG001
     learned: Mapping[str, object] | None = None,
 ) -> State:
-    """Return the same state, bit for bit, as processing the log would, from stored data. If an earlier revision of the
-    engine stored the data, everything is learned again from the same results and cells.
+    """Return the state, from stored data. It equals, bit for bit, the state after processing the log. If an earlier
+    revision of the engine stored the data, everything is learned again from the same results and cells.
 
     Args:
         space, config, seed: those of the study.
@@ -54,7 +54,7 @@ def restore(
     if learned is None:
         return blank
     checkpoint = from_json(learned)
-    if checkpoint is None:  # its marks stay until the next checkpoint; suggestions do not depend on them
+    if checkpoint is None:  # pruned cells stay marked until the next checkpoint; suggestions ignore marks
         return replace(rebuild(blank, record, cells).state, tree=tree)
     cells_learned_from = learned["cells_learned_from"]
     assert isinstance(cells_learned_from, int)
@@ -67,9 +67,9 @@ def restore(
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
-    """The study with another record of results, after a correction: the hyperparameters are learned anew from the
-    prior, and what prunes with them. The cuts stay, as points were issued for them. The objective and each metric learn
-    from the results that have a value of it.
+    """Return the state with another record of results, after a correction. The hyperparameters are learned again,
+    starting from the prior, and the pruning with them. The cuts stay, since points were issued for them. The objective,
+    and each metric, are learned from the results in which they are known.
 
     Args:
         state: the state of the study.
@@ -83,7 +83,7 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
 
 
 def _given(blank: State, record: Record) -> State:
-    """A state without results, given those of a record that have a value."""
+    """Return a state with the results of a record that have a value, given the state without results."""
     known = record.known()
     return relearned(blank, known) if known.size else blank
 

@@ -50,7 +50,7 @@ class Objective:
     posterior: Surrogate | PriorWeighted
     warp: Warp
     ends: tuple[float, float]
-    """Range of the warp, beyond which it cannot be inverted and to which bounds are clipped."""
+    """Range in which the warp can be inverted. Bounds are clipped to it."""
     reference: float
     """r_k, in the user's units."""
     span: float

@@ -2,8 +2,7 @@
 
 Hyperparameters are learned at *checkpoints*, whenever a tenth of the results is new (see ``learning``). Between two
 checkpoints, the posterior is conditioned on one row after the other, and nothing else changes. So a state is a function
-of the record, the tree and the last checkpoint, computed in only one way: it is the same whether the study ran on or
-was restored.
+of the record, the tree and the last checkpoint. It is the same whether the study was restored or not.
 """
 
 from __future__ import annotations

@@ -41,11 +41,11 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 RIDGE = 0.1
-"""Strength of the prior belief in a trust of 1, in number of results."""
+"""Strength of the prior belief that the trust is 1; it counts as much as this many results."""
 EVIDENCE = 1.0
 """The minimum increase of the log-likelihood of the results per study."""
 SMALLEST = 1e-4
-"""Added to v; smaller errors count as equal."""
+"""Added to v in the comparison, so that differences of much smaller errors do not count."""
 PRIOR = 1.0
 """Added to v, so that a few results do not reduce the variance too much."""
 BEST = 5
@@ -181,8 +181,8 @@ def transferred(
 
 
 def _trust(own: Surrogate, means: Array, outputs: Array) -> tuple[Array, float]:
-    """Return t, (J,), from the older means at the rows, (n, J), and the outputs, (n,), and the share of variance it
-    leaves."""
+    """Return the trust t, (J,), and the share of the variance that remains, given the older means at the rows, (n, J),
+    and the outputs, (n,)."""
     n, studies = means.shape
     if n <= 1:  # nothing to compare yet
         return np.full(studies, 1.0 / studies), 1.0

@@ -3,8 +3,8 @@
 A cell's key is its path from the root "0". Each component names the axis of a cut and the part: "0.3-1" is the second
 part of the root cut along its fourth axis. Real intervals, integers and ordinal values are halved. A categorical axis
 is cut into its choices or, if there are many, into groups first (``choices``). A cell is not cut along an axis on which
-it has one value, as it has along axes that are inactive in the whole cell (``conditions``).
-Boxes are computed on the path from the root, so the tree itself stores only a few numbers per cell.
+it has only one value. This includes axes that are inactive in the whole cell (``conditions``). Boxes are computed on
+the path from the root, so the tree itself stores only a few numbers per cell.
 """
 
 from __future__ import annotations

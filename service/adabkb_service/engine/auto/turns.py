@@ -1,9 +1,9 @@
 """Which method chooses the point of a step: the search, a restart (``restarts``) or the quadratic model
 (``quadratic``).
 
-While the search has stalled, two of three steps belong to restarts. Of the others, the quadratic model gets every
-second one as long as it brings gains, and few otherwise: far from an optimum, with noise, or at kinks of the objective.
-Gains are counted in the order of results, which with several workers is about the order of suggestions.
+While the search has stalled, two of three steps belong to restarts. Of the other steps, the quadratic model gets every
+second one as long as it brings gains. Otherwise (far from an optimum, with noise, or at kinks of the objective), it
+gets few. Gains are counted in the order of results, which with several workers is about the order of suggestions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Ints = NDArray[np.int64]
 RESTARTS_PERIOD = 3
 """While the search has stalled, one in this many steps does not belong to a restart."""
 PERIOD, PERIOD_WITHOUT_GAIN = 2, 12
-"""One in this many steps belongs to the model, while it brings gains and otherwise."""
+"""One in this many steps belongs to the model: the first number while it brings gains, the second otherwise."""
 IN_A_ROW = 3
 """After a gain, the model also gets the next step, up to this many in a row."""
 MEMORY, SHARE = 4, 1.0 / 3.0
-"""The model brings gains if this share of its last steps did; the number of steps is that of its axes plus
-``MEMORY``."""
+"""The model counts as bringing gains if at least this share of its last steps did. As many steps are counted as it has
+axes, plus ``MEMORY``."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
 MOST_AXES = 20
