@@ -80,7 +80,8 @@ def test_failures_in_a_row_stop_the_run_unless_they_are_to_be_caught(server: str
     with pytest.raises(ZeroDivisionError) as caught:
         run(server, divides, max_failures=3)
     assert "3 failures in a row" in caught.value.__notes__[0]
-    assert {trial.reason for trial in study.trials("failed")} == {"ZeroDivisionError: float division by zero"}
+    reason = f"ZeroDivisionError: {caught.value}"  # whose words differ between Pythons
+    assert {trial.reason for trial in study.trials("failed")} == {reason}
 
 
 async def nothing(x: float) -> None: ...
