@@ -10,6 +10,7 @@ COPY migrations migrations
 COPY docs docs
 COPY deploy deploy
 COPY examples examples
+COPY benchmarks/quality/data/README.md benchmarks/quality/data/README.md
 COPY benchmarks/results benchmarks/results
 RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[oidc,server]'
 
