@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml client/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
-	@$(INSTALL) hatchling setuptools ziglang  # what builds the packages, setuptools that of Hydra: without them, pip would install other copies for the build alone
+	@$(INSTALL) hatchling 'setuptools>=70.1' ziglang  # what builds the packages, setuptools that of Hydra (with bdist_wheel): without them, pip would install other copies for the build alone
 	@ADABKB_RELEASE=1 $(INSTALL) --no-build-isolation -e ./client -e '.[server,bench,dask,dev,hydra,mcp,mlflow,oidc,optuna,otel,plot,ray,sklearn,wandb]'
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores, which pip does not; some files are for other Pythons
 	@touch $@
