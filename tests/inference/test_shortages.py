@@ -89,6 +89,7 @@ def models_are_down(api: httpx.Client) -> bool:
     return answer.status_code == 503 and "/models" in [fault["pointer"] for fault in answer.json()["errors"]]
 
 
+@pytest.mark.long
 def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
     """A model process ends while no descriptor is left, and then one more is left with each attempt to replace it."""
     with server_process(other_sqlite, **SUPERVISION) as server, httpx.Client(timeout=60) as api:
@@ -130,7 +131,7 @@ STARTS = [
     ("fork server", "bind", (errno.ENOSPC, errno.ENOMEM)),  # its socket
 ]
 """What ends, a call that starting it needs, and its errors."""
-FIRST = [("model process", "pipe2"), ("fork server", "bind")]
+FIRST = [("fork server", "bind")]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
 @pytest.mark.parametrize(
     ("call", "codes"),
     [
-        ("pthread_create", (errno.EAGAIN,)),
+        pytest.param("pthread_create", (errno.EAGAIN,), marks=pytest.mark.long),
         ("open", (*NO_FILES, errno.ENOMEM, errno.ENOSPC)),  # the files of the database
     ],
 )

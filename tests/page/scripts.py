@@ -15,7 +15,7 @@ from tests.packages import NODE, packages
 
 ROOT = Path(__file__).parents[2]
 ASSETS = Path("service", "adabkb_service", "page", "assets")
-SETTINGS = ("biome.json", "tsconfig.json")
+SETTINGS = ("biome.json", "tsconfig.json", "tests/page/scripts.d.ts")
 
 
 def faults(folder: Path = ROOT) -> str:
