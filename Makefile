@@ -51,7 +51,7 @@ demo: $(SITE)  ## server, client and two workers tune a real model (under 3 minu
 check: lint  ## what is fast: before each commit
 	@$(BIN)/python -m pytest -n 2 -q $(FAST)
 
-unit: $(LOOPS)  ## the tests without a database, a server or another process (a minute and a half)
+unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
 	@$(BIN)/python -m pytest -n 2 -q tests/unit
 
 test: lint  ## everything CI runs

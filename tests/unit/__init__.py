@@ -1,1 +1,1 @@
-"""Tests without a database, a network or another process."""
+"""Tests without a database, a server or a network."""
