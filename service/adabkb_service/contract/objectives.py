@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, Name, Number
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 FEWEST_OBJECTIVES, MOST_OBJECTIVES = 2, 4
 
@@ -29,7 +30,7 @@ ALONE: Mapping[str, str] = {
 """Fields of a study that cannot be combined with several objectives, with the error message."""
 
 
-class Objective(Body):
+class Objective(Sparse, Body):
     """One of several objectives: a metric of the results."""
 
     metric: Name
@@ -38,9 +39,9 @@ class Objective(Body):
         Number | None,
         Field(
             description="value that a result must exceed to count in the hypervolume; by default the worst result so "
-            "far",
-            exclude_if=lambda value: value is None,
+            "far"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
 
 

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.wording import nearest
 
 OBJECTIVE = "value"
@@ -21,28 +22,22 @@ WORDS = ("unit", "label")
 """Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
 
 
-def _is_absent(value: object) -> bool:
-    return value is None
-
-
-class Quantity(Body):
+class Quantity(Sparse, Body):
     """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: Label = None
     unit: Unit = None
     digits: Annotated[
         Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
-        Field(
-            description="digits after the decimal point; by default as many as the results have", exclude_if=_is_absent
-        ),
+        Field(description="digits after the decimal point; by default as many as the results have"),
+        ABSENT_BY_DEFAULT,
     ] = None
     low: Annotated[
         Number | None,
-        Field(description="smallest possible value, such as 0 for a yield in percent", exclude_if=_is_absent),
+        Field(description="smallest possible value, such as 0 for a yield in percent"),
+        ABSENT_BY_DEFAULT,
     ] = None
-    high: Annotated[Number | None, Field(description="largest possible value, such as 100", exclude_if=_is_absent)] = (
-        None
-    )
+    high: Annotated[Number | None, Field(description="largest possible value, such as 100"), ABSENT_BY_DEFAULT] = None
 
     @field_validator("high")
     @classmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import not_
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -48,6 +47,7 @@ from adabkb_service.contract.plates import Plates, check_plates
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.contract.quantities import Quantities, check_quantities
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
@@ -83,7 +83,7 @@ CANNOT_DOUBT = "needs the profile auto, since other algorithms give all results 
 CANNOT_MEASURE = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
 
 
-class StudyDefinition(Body):
+class StudyDefinition(Sparse, Body):
     """A study as its creator describes it."""
 
     may_be_edited: ClassVar[bool] = False
@@ -95,11 +95,13 @@ class StudyDefinition(Body):
     ] = None
     objectives: Annotated[
         Objectives,
-        Field(description="several objectives, which are metrics of the results; replaces direction", exclude_if=not_),
+        Field(description="several objectives, which are metrics of the results; replaces direction"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     direction: Annotated[
         Direction | None,
-        Field(description="required unless there are objectives", exclude_if=not_, validate_default=True),
+        Field(description="required unless there are objectives", validate_default=True),
+        ABSENT_BY_DEFAULT,
     ] = None
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
@@ -149,36 +151,36 @@ class StudyDefinition(Body):
     )
     metrics: Annotated[
         Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="metrics that each result has in addition to its value, by name", exclude_if=not_),
+        Field(description="metrics that each result has in addition to its value, by name"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
         Annotated[list[OutcomeConstraint], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="bounds of metrics; the best point must satisfy them", exclude_if=not_),
+        Field(description="bounds of metrics; the best point must satisfy them"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
 
     prior: Annotated[
-        Beliefs, Field(description="beliefs about the optimum, by the names of parameters", exclude_if=not_)
+        Beliefs, Field(description="beliefs about the optimum, by the names of parameters"), ABSENT_BY_DEFAULT
     ] = Field(default_factory=dict)
 
-    baseline: Annotated[Baseline, Field(exclude_if=not_)] = Field(default_factory=dict)
-    cost: Annotated[CostSource, Field(exclude_if=not_)] = None
-    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost", exclude_if=not_)] = False
+    baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
+    cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
+    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost"), ABSENT_BY_DEFAULT] = False
     robust: Annotated[
         bool,
-        Field(
-            description="gives less weight to a result that others contradict, and suggests its point again",
-            exclude_if=not_,
-        ),
+        Field(description="gives less weight to a result that others contradict, and suggests its point again"),
+        ABSENT_BY_DEFAULT,
     ] = False
     transfer_from: OlderStudies = Field(default_factory=list)
-    quantities: Annotated[Quantities, Field(exclude_if=not_)] = Field(default_factory=dict)
+    quantities: Annotated[Quantities, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
     plates: Annotated[
         Plates | None,
         Field(
             description="plates: batches of trials that share some values, and whose results share an offset that the "
-            "model learns",
-            exclude_if=not_,
+            "model learns"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
 
     @field_validator(*ALONE)

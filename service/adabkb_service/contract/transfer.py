@@ -4,7 +4,6 @@ snapshot of each, so that the older studies may continue, change or be deleted."
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import not_
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -13,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Name, Number, StudyId
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT
 from adabkb_service.engine.older import Older
 
 MOST_STUDIES = 5
@@ -28,8 +28,8 @@ OlderStudies = Annotated[
     Field(
         max_length=MOST_STUDIES,
         description="older studies whose results the model also uses, as far as they agree with the new ones",
-        exclude_if=not_,
     ),
+    ABSENT_BY_DEFAULT,
     SPARING,
 ]
 """Snapshots by the ids of the studies."""

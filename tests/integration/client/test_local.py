@@ -49,8 +49,8 @@ def server_process() -> psutil.Process:
 
 def wait_for_the_end_of_the_server(database: Path) -> None:
     """Wait until nobody holds the lock that a server has as long as it lives."""
-    with open(f"{database}.server") as output:
-        taken = threading.Thread(target=fcntl.flock, args=(output, fcntl.LOCK_EX), daemon=True)
+    with open(f"{database}.running") as running:
+        taken = threading.Thread(target=fcntl.flock, args=(running, fcntl.LOCK_EX), daemon=True)
         taken.start()
         taken.join(30)
         assert not taken.is_alive(), "the server goes on"
@@ -131,10 +131,9 @@ def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) -> None:
-    with (tmp_path / "s.db.server").open("w") as output:
-        fcntl.flock(output, fcntl.LOCK_EX)  # on a file system that machines share, such a lock counts for all of them
-        output.write("elsewhere\nadabkb: listening on http://127.0.0.1:1\n")
-        output.flush()
+    with (tmp_path / "s.db.running").open("w") as running:
+        fcntl.flock(running, fcntl.LOCK_EX)  # on a file system that machines share, such a lock counts for all of them
+        (tmp_path / "s.db.server").write_text("elsewhere\nadabkb: listening on http://127.0.0.1:1\n")
         with pytest.raises(ConnectionFailed, match="in use by a server on the machine elsewhere"):
             Client.local(tmp_path / "s.db")
 
