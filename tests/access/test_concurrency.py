@@ -25,6 +25,9 @@ def test_a_user_has_as_many_as_the_limit_and_no_more() -> None:
         ):
             pass
         assert not concurrency.is_full(STREAMS, ANN)
+        with concurrency.hold(STREAMS, ANN):
+            assert concurrency.is_full(STREAMS, ANN)
+    assert not concurrency.is_full(STREAMS, ANN)
 
 
 @pytest.mark.parametrize("caller", [BOB, NOBODY], ids=["a user", "without authentication"])

@@ -10,7 +10,7 @@ import pytest
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.meter import USAGE_SECONDS, Meter
-from adabkb_service.access.quotas import Quotas
+from adabkb_service.access.quotas import Quotas, check_more_bytes, check_new_study
 from adabkb_service.errors import QuotaExceeded, TooManyRequests
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.usage import Usage
@@ -144,3 +144,40 @@ def test_a_charge_is_undone_unless_the_usage_was_read_meanwhile(meter: Meter, ti
     spend(Usage(0, 3, 0))
     with pytest.raises(QuotaExceeded, match="there are 3, and"):
         spend(Usage(0, 1, 0))
+
+
+@pytest.mark.parametrize("name", ["studies", "trials", "megabytes"])
+def test_a_quota_is_reached_and_not_exceeded(name: str) -> None:
+    """What adds nothing of a kind is taken, even if there is too much of it."""
+    scale = 10**6 if name == "megabytes" else 1
+    quotas, unit = (
+        Quotas(**{name: 2}),
+        {"studies": Usage(1, 0, 0), "trials": Usage(0, 1, 0)}.get(name, Usage(0, 0, scale)),
+    )
+    none, one, two = Usage(0, 0, 0), unit, Usage(*(2 * each for each in unit))
+    quotas.check(one, one)
+    quotas.check(none, two)
+    quotas.check(Usage(9, 9, 9 * scale), none)
+    with pytest.raises(QuotaExceeded, match=f"allows its user 2 {name}; there are 2, and this would add 1"):
+        quotas.check(two, one)
+
+
+def test_a_study_and_more_bytes_are_checked_against_what_is_stored(database: Database) -> None:
+    """Its owner has nothing yet."""
+    none = Quotas(requests_per_second=1)
+    with database.writing() as connection:
+        for user, quotas in (
+            ("ann", Quotas(studies=1, megabytes=1e-5)),
+            (None, Quotas(studies=0)),
+            ("ann", None),
+            ("ann", none),
+        ):
+            check_new_study(connection, user, quotas, 10)
+            check_more_bytes(connection, user, quotas, 10)
+        check_more_bytes(connection, "ann", Quotas(studies=0, trials=0), 10)
+        for quotas, size, exceeded in ((Quotas(studies=0), 0, "studies"), (Quotas(megabytes=1e-5), 11, "megabytes")):
+            with pytest.raises(QuotaExceeded, match=exceeded):
+                check_new_study(connection, "ann", quotas, size)
+        check_new_study(connection, "ann", Quotas(trials=0), 10)
+        with pytest.raises(QuotaExceeded, match=r"1e-05 megabytes; there are 0, and this would add 1\.1e-05"):
+            check_more_bytes(connection, "ann", Quotas(megabytes=1e-5), 11)

@@ -3,12 +3,16 @@ parameters are learned."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from adabkb_service.engine.auto import betas
 from adabkb_service.engine.auto.averaging import fewest_results, learned_with
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.quadratic import proposal
 from adabkb_service.engine.auto.turns import (
     MEMORY,
     MOST_AXES,
@@ -18,9 +22,11 @@ from adabkb_service.engine.auto.turns import (
     fewest_for_model,
     is_restarts,
 )
+from tests.engine.auto.drive import Run
 from tests.engine.strategies import unit_space
 
 AXES = 2
+NONE = np.zeros((0, 2))
 
 
 def test_the_quadratic_model_gets_three_steps_in_a_row_while_they_gain() -> None:
@@ -88,6 +94,27 @@ def test_a_quadratic_function_of_two_axes_needs_seven_results() -> None:
 def test_confidence_widths_take_turns(options: dict[str, bool], early: list[float], late: list[float]) -> None:
     assert [betas.beta(step, **options) for step in range(4)] == early
     assert [betas.beta(step, **options) for step in range(16, 24)] == early + late
+
+
+def test_the_phase_tells_what_a_point_is_for() -> None:
+    """Near the best point it polishes, elsewhere it explores if the width is large. The quadratic model polishes, too,
+    and the first points are for a start."""
+    result, seen = Run(auto.start(unit_space(2), Config(), 0)), set[str]()
+    for step in range(36):
+        state = result.state
+        suggestion = auto.suggest(state, NONE)
+        if step < MIN_RESULTS:
+            expected = "start"
+        elif proposal(state, handed_out(state, NONE, None, None)) is not None:
+            expected = "polish"
+        else:
+            away = suggestion.point - state.record.positions[np.argmax(state.record.values)]
+            is_wide = betas.beta(step) >= 2.0
+            expected = "polish" if (away**2).sum() < 2 * 0.05**2 else "explore" if is_wide else "search"
+        assert suggestion.phase == expected
+        seen.add(expected)
+        result.step(lambda u: float(np.sin(9.0 * u[0]) - abs(u[1] - 0.3) ** 1.5))
+    assert seen == {"start", "polish", "explore", "search"}
 
 
 def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() -> None:
