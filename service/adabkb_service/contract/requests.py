@@ -19,11 +19,13 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
+from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.missing import MISSING
+from adabkb_service.contract.mixtures import MOST_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
     MOST_PARAMETERS,
     Body,
@@ -39,6 +41,7 @@ from adabkb_service.contract.parameters import (
     Whole,
 )
 from adabkb_service.contract.plates import LARGEST_NUMBER
+from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.stop import Stop
 
@@ -127,6 +130,18 @@ class PatchStudyBody(Body):
     constraints: Annotated[
         Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING] | MISSING,
         Field(description="edits the space: these constraints replace all former ones"),
+    ] = MISSING
+    mixtures: Annotated[
+        Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING] | MISSING,
+        Field(description="edits the space: these mixtures replace all former ones"),
+    ] = MISSING
+    prior: Annotated[
+        Beliefs | MISSING,
+        Field(description="edits the space: these beliefs about the optimum replace all former ones"),
+    ] = MISSING
+    baseline: Annotated[
+        Baseline | MISSING,
+        Field(description="edits the space: these values in use replace all former ones"),
     ] = MISSING
     catalogues: Annotated[
         Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
