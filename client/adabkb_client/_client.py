@@ -214,6 +214,8 @@ class Client:
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
 
+        Its webhooks and links end; a restored study does not get them back.
+
         Raises:
             NotFound: there is no study with this id.
             Unauthorized: the study belongs to another user.

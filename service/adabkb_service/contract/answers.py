@@ -234,7 +234,8 @@ class StudySummary(Answer):
             description="further trials will probably gain less than this, in the objective's units: with 90% "
             "probability, "
             "according to the model, no point is better than the recommended one by more than this (profile paper: "
-            "with probability 1 - delta, according to its bounds); null while unknown, see model.reason"
+            "with probability 1 - delta, according to its bounds); at most what the natural bounds of the objective "
+            "leave above the best result; null while unknown, see model.reason"
         ),
     ]
     revision: int

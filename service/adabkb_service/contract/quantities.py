@@ -63,6 +63,25 @@ Quantities = Annotated[
 UNNAMED = Quantity()
 
 
+def within_reach(
+    gap: float | None, best: float | None, direction: str | None, bounds: Mapping[str, Any]
+) -> float | None:
+    """Return a gap, limited by the natural bounds of the objective: if the best yield is 90%, at most 10% can be
+    gained.
+
+    Args:
+        gap: the bound on the gain according to the model; None if it is unknown.
+        best: the best result; None without one.
+        direction: the direction of the study; None with several objectives, which have no gap.
+        bounds: the fields of the quantity of the objective, as stored.
+    """
+    is_maximized = direction == "maximize"
+    end: float | None = bounds.get("high" if is_maximized else "low")
+    if gap is None or best is None or end is None:
+        return gap
+    return min(gap, max(end - best if is_maximized else best - end, 0.0))
+
+
 def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:
     """Check that a study measures each of these quantities.
 

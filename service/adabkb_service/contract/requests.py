@@ -19,10 +19,12 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
+from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
+from adabkb_service.contract.mixtures import MOST_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
     MOST_PARAMETERS,
     Body,
@@ -39,6 +41,7 @@ from adabkb_service.contract.parameters import (
     Whole,
 )
 from adabkb_service.contract.plates import LARGEST_NUMBER
+from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.sparse import NotNull
 from adabkb_service.contract.stop import Stop
@@ -128,6 +131,18 @@ class PatchStudyBody(Changes):
     constraints: Annotated[
         NotNull[Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING]],
         Field(description="edits the space: these constraints replace all former ones"),
+    ] = None
+    mixtures: Annotated[
+        NotNull[Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING]],
+        Field(description="edits the space: these mixtures replace all former ones"),
+    ] = None
+    prior: Annotated[
+        NotNull[Beliefs],
+        Field(description="edits the space: these beliefs about the optimum replace all former ones"),
+    ] = None
+    baseline: Annotated[
+        NotNull[Baseline],
+        Field(description="edits the space: these values in use replace all former ones"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING]],

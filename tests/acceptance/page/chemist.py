@@ -53,7 +53,7 @@ class Chemist:
     def _creates_the_study(self, experiments: int) -> None:
         page = self._page
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill(STUDY)
+        page.get_by_label("ID", exact=True).fill(STUDY)
         page.get_by_label("The result should be").select_option("maximize")
         page.get_by_label("Budget, in trials").fill(str(experiments))
         page.get_by_label("Measured quantity").fill("Yield")

@@ -17,7 +17,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
     """The form for a new study with one parameter, and with what limits points and results unfolded."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill(name)
+        page.get_by_label("ID", exact=True).fill(name)
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("0")
@@ -44,7 +44,7 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
 
 def creates_a_study(page: Page) -> None:
     page.goto("/new")
-    page.get_by_label("Name", exact=True).first.fill("bread")
+    page.get_by_label("ID", exact=True).fill("bread")
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
     page.get_by_label("The result should be").select_option("maximize")

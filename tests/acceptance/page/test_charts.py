@@ -117,8 +117,17 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         drawn(page, "partition", "history", "gap")
         now = page.locator("#partition .said").inner_text()
         assert re.match(r"\d+ of \d+ leaves intersect this plane", now)
-        page.get_by_label("after result").fill("3")
-        expect(page.locator("#partition .said")).to_contain_text("replay:")
+        present = page.evaluate("fetch('/v1/studies/digits/partition').then((answer) => answer.json())")["items"]
+        past = page.evaluate("fetch('/studies/digits/past.json?results=12').then((answer) => answer.json())")
+        assert [each["key"] for each in past] == [each["key"] for each in present]
+        assert not any(then["mean"] == now["mean"] for then, now in zip(past, present, strict=True))
+        page.get_by_label("after result").fill("12")
+        expect(page.locator("#partition .said")).to_contain_text("replay: as of result 12, learned from the results")
+        boxes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#partition .plot')).getOption()")[
+            "series"
+        ][0]["data"]
+        assert boxes
+        assert {box[4] for box in boxes} <= {each["index"] for each in past}, "the colours of then"
         for colour in ("mean", "std", "depth"):
             page.locator("#partition-colour").select_option(colour)
         expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
@@ -134,9 +143,40 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         assert 0 <= float(gap) < math.inf
 
 
+def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of_its_report(
+    browser: Browser, site: str
+) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        drawn(page, "history", "partition")
+        page.get_by_text("Choose charts").click()
+        charts = page.get_by_role("group", name="Charts", exact=True)
+        for box in charts.get_by_role("checkbox").all():
+            box.uncheck()
+        expect(page.locator("#partition-section")).to_be_hidden()
+        for name in ("Two parameters", "Two other parameters"):
+            charts.get_by_label(name, exact=True).check()
+        page.locator("#contour-2-x").select_option("activation")
+        page.locator("#contour-2-colour").select_option("uncertainty")
+        page.wait_for_url("**/studies/digits?charts=contour,contour-2&contour-2-x=activation&contour-2-colour=std")
+        drawn(page, "contour", "contour-2")
+        page.get_by_role("navigation", name="Parts of this page").get_by_role("link", name="Report").click()
+        page.locator("#study:not([aria-busy])").wait_for()
+        assert page.locator("figure.chart:visible").evaluate_all("(all) => all.map((each) => each.id)") == [
+            "contour",
+            "contour-2",
+        ]
+        expect(page.locator("#contour-2-x")).to_have_value("activation")
+        expect(page.locator("#contour-2")).to_have_attribute("data-state", "shown")
+        page.get_by_text("Choose charts").click()
+        page.get_by_role("group", name="Charts", exact=True).get_by_label("Which parameters matter").check()
+        expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
+
+
 def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:
     """Also with names that contain markup, quotation marks, and characters that XML does not allow."""
-    charts = re.findall(r'ui\.chart\("(\w+)"', (Path(page.__file__).parent / "templates" / "_charts.html").read_text())
+    template = (Path(page.__file__).parent / "templates" / "_charts.html").read_text()
+    charts = [*re.findall(r'ui\.chart\("(\w+)"', template), "contour"]
     odd = HOSTILE + "\x0b"
     with_curves(api, odd)
     with_objectives(api, odd)

@@ -35,7 +35,7 @@ def row_of(page: Page, number: int) -> Locator:
 def test_the_form_declares_context_and_periodic_parameters(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("declared")
+        page.get_by_label("ID", exact=True).fill("declared")
         add_parameter(page, 1, "angle", "float", "0", "360")
         row_of(page, 1).get_by_text("Prior knowledge").click()
         row_of(page, 1).get_by_label("the ends are the same point").check()

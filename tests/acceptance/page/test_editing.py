@@ -86,6 +86,34 @@ def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site
     assert study["best"]["value"] == 60
 
 
+def test_mixtures_priors_and_the_values_in_use_are_edited(browser: Browser, site: str, api: httpx.Client) -> None:
+    shares = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("water", "oil")]
+    definition = {"id": "mixed", "direction": "maximize", "parameters": [*PARAMETERS, *shares]}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/mixed/edit")
+        heat, ligand = (page.get_by_role("group", name=f"Parameter {number}", exact=True) for number in (1, 2))
+        for row in (heat, ligand):
+            row.get_by_text("Prior knowledge and conditions").click()
+        heat.get_by_label("Probably best near").fill("60")
+        heat.get_by_label("give or take").fill("5")
+        ligand.get_by_label("Value in use today").fill("PPh3")
+        page.get_by_role("button", name="Add a mixture").click()
+        page.get_by_label("Components, with commas").fill("water, air")
+        page.get_by_role("button", name="Show what changes").click()
+        expect(page.locator("#mixtures .fault")).to_contain_text("'air' is not a parameter")
+        page.get_by_label("Components, with commas").fill("water, oil")
+        page.get_by_role("button", name="Show what changes").click()
+        expect(page.locator("#preview tbody tr")).to_contain_text(
+            ["probably best: 60, ± 5", "in use: PPh3", "Mixture–water + oil = 1"]
+        )
+        page.get_by_role("button", name="Save these changes").click()
+        page.wait_for_url("**/studies/mixed")
+    study = checked(api.get("/v1/studies/mixed"))
+    assert study["mixtures"] == [{"parameters": ["water", "oil"], "total": 1}]
+    assert (study["prior"], study["baseline"]) == ({"temperature": {"around": 60, "width": 5}}, {"ligand": "PPh3"})
+
+
 def test_the_keyboard_is_enough_on_a_phone_in_the_dark(browser: Browser, site: str, api: httpx.Client) -> None:
     reacting(api, "keys")
     with tab(browser, site, size=PHONE, color_scheme="dark") as page:

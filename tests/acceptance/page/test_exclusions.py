@@ -29,7 +29,7 @@ def add_parameter(page: Page, number: int, name: str, kind: str, *values: str) -
 def coupling(page: Page, name: str) -> None:
     """The form for a study with a parameter of each kind, some with names and values that need care."""
     page.goto("/new")
-    page.get_by_label("Name", exact=True).first.fill(name)
+    page.get_by_label("ID", exact=True).fill(name)
     page.get_by_label("The result should be").select_option("maximize")
     add_parameter(page, 1, "ligand", "categorical", "XPhos", "PPh3", "2\"-in 'x'")
     add_parameter(page, 2, "temperature", "float", "20", "120")

@@ -43,7 +43,7 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
     """Also where it has a weight, and where another parameter depends on it. A summary says what is a number."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("odd")
+        page.get_by_label("ID", exact=True).fill("odd")
         solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
         for place, text in enumerate(ODD, start=1):
             solvent.get_by_label(f"Value {place}", exact=True).fill(text)
@@ -112,7 +112,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     """As a spreadsheet copies it, with decimal commas. What is wrong is told at the table, with its line."""
     with tab(browser, site) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("described")
+        page.get_by_label("ID", exact=True).fill("described")
         solvent = unfolded(add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "water"}))
         table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
         faults = {
@@ -149,7 +149,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
     """A fault of the table is told at its field; a trial shows the numbers of its row."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("molecules")
+        page.get_by_label("ID", exact=True).fill("molecules")
         row = page.locator("#parameters > .row").first
         row.get_by_label("Name").fill("molecule")
         row.get_by_label("Kind").select_option("catalogue")
@@ -176,7 +176,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
     """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("net")
+        page.get_by_label("ID", exact=True).fill("net")
         rate = unfolded(add_parameter(page, 1, "rate", "float", From="0,0001", to="1"))
         rate.get_by_label("log scale").check()
         rate.get_by_label("Probably best near").fill("3")
@@ -275,7 +275,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
 def test_several_objectives_have_a_direction_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("trade")
+        page.get_by_label("ID", exact=True).fill("trade")
         page.get_by_label("The result should be").select_option("several")
         first, second = (page.get_by_role("group", name=f"Result {number}") for number in (1, 2))
         first.get_by_label("Name").fill("error")

@@ -15,7 +15,7 @@ SOLVENTS = ("water", "ethanol", "glycerol")
 def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("blend")
+        page.get_by_label("ID", exact=True).fill("blend")
         for number, name in enumerate(SOLVENTS, start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Limits on points and results").click()

@@ -13,7 +13,7 @@ from tests.acceptance.page.test_exclusions import add_parameter
 def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("coupling")
+        page.get_by_label("ID", exact=True).fill("coupling")
         for number, name in enumerate(("heat", "dose"), start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Plates", exact=True).click()

@@ -14,7 +14,7 @@ from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
-        page.get_by_label("Name", exact=True).first.fill("worded")
+        page.get_by_label("ID", exact=True).fill("worded")
         page.get_by_label("The result should be").select_option("maximize")
         page.get_by_label("Measured quantity").fill("Yield")
         page.get_by_label("Unit of the result").fill("%")

@@ -29,6 +29,7 @@ MIXED: list[dict[str, Any]] = [
     {"name": "n", "kind": "int", "low": 1, "high": 9},
     {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},
 ]
+SHARES: list[dict[str, Any]] = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("water", "oil")]
 MOMENTUM = {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["a"]}}
 
 
@@ -109,6 +110,39 @@ def test_constraints_are_replaced_and_what_violates_them_does_not_count(
     assert all(point["n"] <= 4 and not (point["kind"] == "a" and point["x"] > 0) for point in points)
     assert constrained("n <= 4", 'not (kind == "a" and x > 0)').space_version == 2
     assert constrained().constraints == []
+    assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
+    evaluate(running, 2)
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_mixtures_priors_and_the_baseline_are_replaced(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Trials follow them at once; without them, all results count again; the log tells all."""
+    create(running, definition(parameters=[*MIXED, *SHARES], seed=2))
+    evaluate(running, 5)
+
+    def replaced(**fields: Any) -> Any:
+        return change(running, "s", PatchStudyBody.model_validate(fields).changes()).view
+
+    fields: dict[str, Any] = {
+        "mixtures": [{"parameters": ["water", "oil"], "total": 1}],
+        "prior": {"x": {"around": 0.4, "width": 0.1}},
+        "baseline": {"kind": "c", "n": 3},
+    }
+    study = replaced(**fields)
+    assert (study.space_version, study.baseline) == (2, {"kind": "c", "n": 3})
+    for row in list_observations(running, "s", 0, 9).items:
+        assert row.outside == (abs(row.parameters["water"] + row.parameters["oil"] - 1) > 1e-6)
+    points = evaluate(running, 5)
+    assert all(point["water"] + point["oil"] == pytest.approx(1, abs=1e-6) for point in points)
+    found = predict.recommendation(running, "s")
+    assert found.model is not None
+    assert {each.parameter for each in found.model.changes or ()} <= {"kind", "n"}
+    assert found.model.changes is not None, "which a study without a baseline has not"
+    assert replaced(**{**fields, "baseline": {"n": 3, "kind": "c"}}).space_version == 2
+    study = replaced(mixtures=[], prior={}, baseline={})
+    assert (study.space_version, study.mixtures, study.prior, study.baseline) == (3, [], {}, {})
     assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
     evaluate(running, 2)
     assert_its_log_tells_all(database, clock, running)
@@ -219,6 +253,14 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         "/constraints/0",
         "'c' is not a value of 'kind'",
     ),
+    (
+        {"parameters": SHARES},
+        {"mixtures": [{"parameters": ["water", "air"]}]},
+        "/mixtures/0/parameters/1",
+        "'air' is not a parameter",
+    ),
+    ({}, {"prior": {"z": {"around": 1, "width": 1}}}, "/prior/z", "is not a parameter of this study"),
+    ({}, {"baseline": {"x": 7}}, "/baseline/x", "outside [-1.0, 2.0]"),
     ({"algorithm": SYSTEMS["paper"]}, {"constraints": ["x < 1"]}, "/constraints", "create a study of the edited"),
     ({"algorithm": SYSTEMS["paper"]}, {"parameters": [x_between(0, 2)]}, "/parameters", "create a study of the edited"),
     (

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.reports import OneReportBody
 from adabkb_service.contract.requests import PointValueBody, SuggestBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import StudyNotFound
+from adabkb_service.operations.assessment import assessment
 from adabkb_service.operations.correct import correct
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.manage import change, create, get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.predict import recommendation
+from adabkb_service.operations.report import report
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest
 from adabkb_service.storage.result_table import RowKind, Sort
@@ -91,6 +94,46 @@ def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running
         running.do(observe(study, TrialValueBody(trial=number, value=value)))
     assert len(set(known)) == 5
     assert [each["gap"] for each in page.history(study)["results"]] == known
+
+
+def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: Service) -> None:
+    """Of a study that minimizes what cannot be below 0.9: with the best result 1, at most 0.1 can be gained."""
+    study, page = studied(running, "s", [3.0, 1.0, 2.0]), Overview(running)
+    running.do(suggest(study, SuggestBody()))
+    running.do(observe(study, TrialValueBody(trial=1, value=2.5)))
+    unlimited = running.do(get(study)).view.gap
+    assert unlimited is not None
+    assert unlimited > 0.2
+    running.do(change(study, {"quantities": {"value": {"low": 0.9}}}))
+    outlook = assessment(running, study).outlook
+    (line,) = page.studies("", None, 0, 10).lines
+    shown = [
+        running.do(get(study)).view.gap,
+        recommendation(running, study).gap,
+        outlook.gap,
+        line.gap,
+        page.history(study)["results"][-1]["gap"],
+    ]
+    assert shown == [pytest.approx(0.1)] * 5
+    assert "0.1" in outlook.text
+    running.do(change(study, {"quantities": {"value": {"low": -50.0}}}))
+    assert running.do(get(study)).view.gap == unlimited
+
+
+def test_learning_curves_are_of_the_last_the_best_or_some_trials(running: Service) -> None:
+    study, page = studied(running, "s", [], algorithm={"kind": "random"}, direction="maximize"), Overview(running)
+    for number, value in enumerate((3.0, 9.0, 5.0, 7.0), start=1):
+        running.do(suggest(study, SuggestBody()))
+        running.do(report(study, number, OneReportBody(step=1, value=value)))
+        if number < 4:
+            running.do(observe(study, TrialValueBody(trial=number, value=value)))
+
+    def numbers(**which: Any) -> list[int]:
+        return [each["trial"] for each in page.curves(study, **which)]
+
+    assert numbers() == [1, 2, 3, 4]
+    assert numbers(best=2) == [2, 3], "the fourth has no result yet"
+    assert numbers(numbers=[4, 1, 8]) == [1, 4]
 
 
 def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service) -> None:
