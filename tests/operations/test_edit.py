@@ -221,12 +221,6 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ),
     ({"algorithm": SYSTEMS["paper"]}, {"constraints": ["x < 1"]}, "/constraints", "create a study of the edited"),
     ({"algorithm": SYSTEMS["paper"]}, {"parameters": [x_between(0, 2)]}, "/parameters", "create a study of the edited"),
-    (
-        {"early_stopping": {"rule": "median", "max_steps": 9}},
-        {"parameters": [x_between(0, 2)]},
-        "/parameters",
-        "would compare trials with those in the old space; create a study",
-    ),
 ]
 
 

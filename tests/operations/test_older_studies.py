@@ -22,7 +22,8 @@ from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.operations.verbs import Ask, Value, change, observe, suggest
+from tests.operations.retold import assert_its_log_tells_all
+from tests.operations.verbs import Ask, Value, edit, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
 GRID = [(x, y) for x in (-1.0, -0.2, 0.6, 1.4, 2.0) for y in (0.01, 0.2, 5.0, 100.0)]
@@ -196,11 +197,26 @@ def test_a_line_of_an_import_that_was_altered_is_refused(database: Database, run
             import_study(database, wrong.splitlines())
 
 
-def test_the_space_of_a_study_with_older_ones_is_not_edited(running: Service) -> None:
+def test_after_an_edit_older_studies_count_in_the_edited_space(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
-    with pytest.raises(Invalid, match="cannot be edited with transfer_from"):
-        change(running, "s", {"parameters": [{"name": "x", "kind": "float", "low": -2, "high": 2}]})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number))
+    edit(running, {**X, "low": 0.0})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number))
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert decision.trust == {"older": 1.0}
+    assert 1.0 < trial.parameters["y"] < 25.0
+    edit(running, {"name": "x", "kind": "fixed", "value": 0.6}, {"name": "y", "kind": "float", "low": 2, "high": 3})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert decision.trust == {"older": 0.0}, "no point of it is in the space"
+    assert_its_log_tells_all(database, clock, running)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@ of points, in coordinates of the new space, with standardized results."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
@@ -14,7 +12,8 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
 from adabkb_service.engine.auto import warp
-from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.axes import Axis
+from adabkb_service.engine.older import holds
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.storage import grants, observations, studies
@@ -109,15 +108,10 @@ def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -
     point = was.present(row.parameters)
     if point is None:
         return None
-    if not all(_holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):
+    if not all(holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):
         return None
     exact = [axis.encode(point[axis.name]) if axis.name in point else rest for axis, rest in axes]
     return [round(min(max(each, 0.0), 1.0), DIGITS) for each in exact]
-
-
-def _holds(axis: Axis, value: Any) -> bool:
-    """Return whether a value is a choice of an axis or, on a numerical axis, lies within its range."""
-    return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else axis.low <= value <= axis.high
 
 
 def _chosen(results: Array, count: int) -> list[int]:

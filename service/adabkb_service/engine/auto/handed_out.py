@@ -122,7 +122,7 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
         known = _with_older(state) if objective is state.surrogate else objective  # no older studies in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
-    if state.problem.config.per_cost and state.record.size:
+    if state.problem.config.per_cost and _cost_of(state).record.size:
         sought = _per_cost(state, own)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
@@ -153,9 +153,8 @@ def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | Prior
 
 
 def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
-    """Return the view per cost, given at least one result."""
-    config = state.problem.config
-    (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
+    """Return the view per cost, given at least one cost."""
+    config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
     left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
@@ -163,6 +162,14 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
         return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)]
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
+
+
+def _cost_of(state: State) -> State:
+    """Return the state of the metric cost."""
+    (found,) = (
+        each for each, metric in zip(state.metrics, state.problem.config.metrics, strict=True) if metric.is_cost
+    )
+    return found
 
 
 def _bounded(state: State, measured: State, metric: Metric, out: HandedOut) -> Bounded:
