@@ -77,7 +77,7 @@ EXCLUDED: set[frozenset[str]] = {
     for one, others in {
         "context": ("objectives", "median", "asha", "per cost", "measured", "stop", "tolerance"),
         "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
-        "objectives": ("noise", "stop", "tolerance", "baseline", "older"),
+        "objectives": ("noise", "stop", "tolerance", "baseline"),
         "cost": ("median", "asha"),
         "per cost": ("median", "asha"),
         "plates": ("median", "asha"),
@@ -149,10 +149,10 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
     if "older" in features:
-        create(running, definition(id="old", parameters=list(PLAIN.values())))
+        create(running, definition(id="old", parameters=list(PLAIN.values()), metrics=[METRIC]))
         for angle in range(0, 360, 45):
             point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
-            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point))
+            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
     create(running, made(features))
     context: dict[str, Any] | None = None
     trials: list[Trial] = []

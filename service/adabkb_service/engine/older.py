@@ -21,6 +21,8 @@ class Older:
     """(n, s) in the unit cube of the new space."""
     outputs: tuple[float, ...]
     """(n,) in model output units: larger is better."""
+    metric: str | None = None
+    """The objective that they measure; None with a single objective."""
 
     def moved(self, before: Space, after: Space) -> Older | None:
         """Return the results in an edited space: along the axes that are still shared, and without the points outside
@@ -40,6 +42,7 @@ class Older:
             tuple(new for _, _, new in kept),
             tuple(tuple(u for u in points[row] if u is not None) for row in inside),
             tuple(self.outputs[row] for row in inside),
+            self.metric,
         )
 
 

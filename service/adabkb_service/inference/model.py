@@ -229,14 +229,10 @@ class Model:
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
 
-    def _trust(self, trust: Sequence[float]) -> dict[str, float] | None:
-        """Older study -> its weight; None without older studies. A study of which an edit of the space has left nothing
-        has the weight 0."""
+    def _trust(self, trust: Mapping[str, float]) -> dict[str, float] | None:
+        """Older study -> its weight, 0 if it is not used; None without older studies."""
         older = self.definition.transfer_from
-        if not older:
-            return None
-        left = [each.study for each in self.config().older] if trust else []
-        return dict.fromkeys(older, 0.0) | dict(zip(left, trust, strict=True))
+        return dict.fromkeys(older, 0.0) | dict(trust) if older else None
 
     def prepare(self) -> None:
         """Do the work for the next result that does not depend on it, for the current state and the states after the
