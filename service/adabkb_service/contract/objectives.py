@@ -23,9 +23,6 @@ ALONE: Mapping[str, str] = {
     "stop": "cannot be combined with several objectives yet, since there is no best result; use a budget",
     "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
     "it out",
-    "transfer_from": "cannot be combined with several objectives yet; leave it out",
-    "early_stopping": "cannot be combined with several objectives yet, since reports only have a value; keep one of "
-    "the two",
 }
 """Fields of a study that cannot be combined with several objectives, with the error message."""
 

@@ -23,7 +23,7 @@ from adabkb_service.contract.catalogue import catalogues_of, check_catalogues, c
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
-from adabkb_service.contract.early_stopping import EarlyStopping
+from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
@@ -80,7 +80,6 @@ NEEDS_AUTO = (
 )
 CANNOT_CONSTRAIN = "are not supported by this algorithm; the profile auto supports them"
 CANNOT_DOUBT = "needs the profile auto, since other algorithms give all results full weight; leave it out"
-CANNOT_MEASURE = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
 
 
 class StudyDefinition(Sparse, Body):
@@ -281,6 +280,8 @@ class StudyDefinition(Sparse, Body):
     @classmethod
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
         context.check_rule(rule, info.data.get("parameters"))
+        if rule is not None and "objectives" in info.data:
+            check_metric(rule, [each.metric for each in info.data["objectives"]])
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
@@ -297,8 +298,6 @@ class StudyDefinition(Sparse, Body):
         algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto, since other algorithms model only the value")
-        if given and info.data.get("early_stopping") is not None:
-            raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
 
     @field_validator("prior")
@@ -410,6 +409,13 @@ class StudyDefinition(Sparse, Body):
         sign of the first one, which the engine uses as the value."""
         direction = self.objectives[0].direction if self.objectives else self.direction
         return 1.0 if direction == "maximize" else -1.0
+
+    @property
+    def sign_of_reports(self) -> float:
+        """The same for reported values, which are those of the objective that the early-stopping rule names."""
+        named = None if self.early_stopping is None else self.early_stopping.metric
+        goals = {each.metric: each.direction for each in self.objectives}
+        return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)
 
 
 def _space(

@@ -35,14 +35,6 @@ NEEDS_AUTO = (
     f"cannot be edited with this algorithm, whose guarantees hold for a fixed space only; {INSTEAD} (a study with the "
     "profile auto could be edited)"
 )
-COMPARES = (
-    "cannot be edited with the early_stopping rule {rule}, which would compare trials with those in the old space; "
-    f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
-)
-HAS_OLDER = (
-    f"cannot be edited with transfer_from, whose snapshots describe the old space; {INSTEAD} (a study "
-    "without transfer_from could be edited)"
-)
 NO_DEFAULT = (
     "is missing: give the value that the new parameter {name} had in the existing trials, so that their results still "
     "count"
@@ -167,15 +159,8 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
     Raises:
         Invalid: it may not.
     """
-    rule, detail = definition.early_stopping, None
     if not definition.algorithm.takes_every_space:
-        detail = NEEDS_AUTO
-    elif rule is not None and rule.compares:
-        detail = COMPARES.format(rule=rule.rule)
-    elif definition.transfer_from:
-        detail = HAS_OLDER
-    if detail is not None:
-        raise Invalid([FieldError(field, detail, "cannot_edit")])
+        raise Invalid([FieldError(field, NEEDS_AUTO, "cannot_edit")])
 
 
 def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.retold import assert_its_log_tells_all
-from tests.integration.operations.verbs import Ask, Failure, Value, edit, observe, queue, report, suggest
+from tests.integration.operations.verbs import Ask, Failure, Value, edit, observe, queue, repeat, report, suggest
 
 ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
 SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
@@ -50,10 +50,12 @@ FEATURES: dict[str, dict[str, Any]] = {
     "bounds": {"metrics": [METRIC], "outcome_constraints": [{"metric": METRIC, "upper": 6}]},
     "objectives": {"objectives": OBJECTIVES, "direction": None},
     "patience": {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
-    "median": {"early_stopping": {"rule": "median", "max_steps": 9}},
+    "median": {"early_stopping": {"rule": "median", "max_steps": 9, "after_trials": 2}},
+    "asha": {"early_stopping": {"rule": "asha", "max_steps": 9, "eta": 2}},
     "prior": {"prior": {"angle": {"around": 350, "width": 30}, "glue": {"weights": {"fast": 3}}}},
     "cost": {"cost": "told"},
     "per cost": {"cost": "told", "per_cost": True},
+    "measured": {"cost": "measured", "per_cost": True},
     "mixtures": {"mixtures": [{"parameters": ["resin", "filler", "solvent"], "at_most": 2, "least": 0.1}]},
     "noise": {"noise_std": 0.1},
     "robust": {"robust": True},
@@ -65,26 +67,29 @@ FEATURES: dict[str, dict[str, Any]] = {
     "older": {"transfer_from": ["old"]},
     "catalogue": {},
     "plates": {"plates": {"size": 2, "shared": ["glue"]}},
+    "descriptors": {},
+    "repeated": {},
+    "tolerance": {"tolerance": 1e-9},
 }
 """Fields of a definition, by what they are about."""
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
-        "context": ("objectives", "median", "per cost", "stop"),
+        "context": ("objectives", "median", "asha", "per cost", "measured", "stop", "tolerance"),
         "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
-        "objectives": ("patience", "median", "noise", "stop", "baseline", "older"),
-        "bounds": ("patience", "median"),
-        "partial": ("patience", "median"),
-        "cost": ("patience", "median"),
-        "per cost": ("patience", "median"),
-        "plates": ("median",),
+        "objectives": ("noise", "stop", "tolerance", "baseline"),
+        "cost": ("median", "asha"),
+        "per cost": ("median", "asha"),
+        "plates": ("median", "asha"),
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""What does not go together."""
-SAME_FIELD = {frozenset(("patience", "median")), frozenset(("cost", "per cost")), frozenset(("bounds", "objectives"))}
-NOT_EDITED = {frozenset(("edited", "median")), frozenset(("edited", "older"))}
-"""Which studies cannot be edited, which the tests of editing look at."""
+"""What does not go together. Decision 0080 has the reasons."""
+SAME_FIELD = {
+    frozenset(pair)
+    for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
+    for pair in combinations(group, 2)
+}
 
 
 PERIODIC = FloatAxis("angle", 0.0, 360.0, periodic=True)
@@ -104,8 +109,12 @@ def made(features: list[str]) -> StudyDefinition:
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
     fields: dict[str, Any] = {"direction": "minimize"}
+    if "descriptors" in features:
+        parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
     for each in features:
         fields |= FEATURES[each]
+    if {"objectives", "early_stopping"} <= fields.keys():
+        fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))
@@ -117,7 +126,7 @@ def drawn(seed: int) -> list[str]:
     for index in rng.permutation(len(FEATURES)):
         each = list(FEATURES)[index]
         pairs = {frozenset((each, other)) for other in found}
-        if rng.random() < 0.6 and not pairs & (EXCLUDED | SAME_FIELD | NOT_EDITED):
+        if rng.random() < 0.6 and not pairs & (EXCLUDED | SAME_FIELD):
             found.append(each)
     return found
 
@@ -140,10 +149,10 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
     if "older" in features:
-        create(running, definition(id="old", parameters=list(PLAIN.values())))
+        create(running, definition(id="old", parameters=list(PLAIN.values()), metrics=[METRIC]))
         for angle in range(0, 360, 45):
             point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
-            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point))
+            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
     create(running, made(features))
     context: dict[str, Any] | None = None
     trials: list[Trial] = []
@@ -170,6 +179,10 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
             value, told = measured(features, trials[0].parameters)
             own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
             observe(running, "s", own)
+        if "repeated" in features and step == 4:
+            where: dict[str, Any] = {"plate": "open"} if "plates" in features else {}
+            again = repeat(running, "s", trial=trials[0].number, **where).view.trials
+            assert [trial.parameters for trial in again] == [trials[0].parameters]
         if "partial" in features and step % 3 == 2:
             complete(running, late=step == 8)
     found = recommendation(running, "s", context=context)
@@ -196,17 +209,22 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
     if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
-    value, told = measured(features, point)
-    reports = {"patience", "median"} & set(features)
-    if reports and value is not None and report(running, "s", number, (1, value + 1.0), (2, value)).view.stop:
-        return
+    value, told = measured(features, point, number)
+    if {"patience", "median", "asha"} & set(features):
+        last = told["metrics"][METRIC] if value is None else value
+        first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
+        if report(running, "s", number, (1, first), (5, last)).view.stop:
+            add_rest(running, number)
+            return
     if "partial" in features:
         tell_some(running, number, value, {**told, "metrics": {**told["metrics"], "mass": 1.0 + number}})
         return
     observe(running, "s", Value(value, number, **told))  # type: ignore[arg-type]
 
 
-def measured(features: list[str], point: dict[str, Any]) -> tuple[float | None, dict[str, Any]]:
+def measured(
+    features: list[str], point: dict[str, Any], number: int | None = None
+) -> tuple[float | None, dict[str, Any]]:
     """What is measured at a point: the value, unless there are several objectives, and costs and metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
@@ -215,6 +233,8 @@ def measured(features: list[str], point: dict[str, Any]) -> tuple[float | None, 
     told: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
         told = {"cost": 1.0 + price}
+    if "measured" in features and number is None:  # a result without a trial has no seconds
+        told = {"cost": 1.0}
     if {"bounds", "objectives"} & set(features):
         told["metrics"] = {METRIC: price}
     if "objectives" in features:
@@ -234,6 +254,13 @@ def tell_some(running: Service, number: int, value: float | None, told: dict[str
         observe(running, "s", Value(value, number, partial=True, **{**told, "metrics": metrics}))  # type: ignore[arg-type]
     else:
         observe(running, "s", Value(None, number, **told))  # type: ignore[arg-type]
+
+
+def add_rest(running: Service, number: int) -> None:
+    """Add what the result of a stopped trial lacks, if it has a result."""
+    for result in list_observations(running, "s", 0, 100).items:
+        if result.trial == number and result.missing:
+            observe(running, "s", Value(None, number, metrics=dict.fromkeys(result.missing, 3.0)))  # type: ignore[arg-type]
 
 
 def complete(running: Service, *, late: bool) -> None:

@@ -263,12 +263,6 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"baseline": {"x": 7}}, "/baseline/x", "outside [-1.0, 2.0]"),
     ({"algorithm": SYSTEMS["paper"]}, {"constraints": ["x < 1"]}, "/constraints", "create a study of the edited"),
     ({"algorithm": SYSTEMS["paper"]}, {"parameters": [x_between(0, 2)]}, "/parameters", "create a study of the edited"),
-    (
-        {"early_stopping": {"rule": "median", "max_steps": 9}},
-        {"parameters": [x_between(0, 2)]},
-        "/parameters",
-        "would compare trials with those in the old space; create a study",
-    ),
 ]
 
 

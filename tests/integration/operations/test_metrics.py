@@ -201,7 +201,6 @@ def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> 
         ({"outcome_constraints": [{"metric": "m"}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "lower": 2, "upper": 1}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "upper": 1}, {"metric": "m", "lower": 0}]}, "outcome_constraints"),
-        ({"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}}, "metrics"),
     ],
 )
 def test_definitions_that_cannot_be_are_refused(changes: dict[str, Any], where: str) -> None:

@@ -173,6 +173,7 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
         ({"tolerance": 0.1}, "tolerance"),
         ({"stop": {"no_gain_for": 5}}, "stop"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9}}, "early_stopping"),
+        ({"early_stopping": {"rule": "asha", "max_steps": 9, "metric": "size"}}, "early_stopping"),
         ({"metrics": ["error"]}, "metrics"),
         ({"outcome_constraints": [{"metric": "speed", "lower": 1}]}, "outcome_constraints"),
         ({"objectives": OBJECTIVES[:1]}, "objectives"),

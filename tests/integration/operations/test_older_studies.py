@@ -22,7 +22,8 @@ from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, change, observe, suggest
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Value, edit, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
 GRID = [(x, y) for x in (-1.0, -0.2, 0.6, 1.4, 2.0) for y in (0.01, 0.2, 5.0, 100.0)]
@@ -196,11 +197,66 @@ def test_a_line_of_an_import_that_was_altered_is_refused(database: Database, run
             import_study(database, wrong.splitlines())
 
 
-def test_the_space_of_a_study_with_older_ones_is_not_edited(running: Service) -> None:
+def test_after_an_edit_older_studies_count_in_the_edited_space(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
-    with pytest.raises(Invalid, match="cannot be edited with transfer_from"):
-        change(running, "s", {"parameters": [{"name": "x", "kind": "float", "low": -2, "high": 2}]})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number))
+    edit(running, {**X, "low": 0.0})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number))
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert decision.trust == {"older": 1.0}
+    assert 1.0 < trial.parameters["y"] < 25.0
+    edit(running, {"name": "x", "kind": "fixed", "value": 0.6}, {"name": "y", "kind": "float", "low": 2, "high": 3})
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert decision.trust == {"older": 0.0}, "no point of it is in the space"
+    assert_its_log_tells_all(database, clock, running)
+
+
+OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+
+
+@pytest.mark.parametrize("of_older", [{"objectives": OBJECTIVES, "direction": None}, {"metrics": ["speed"]}])
+def test_with_several_objectives_a_study_uses_those_that_the_older_one_measures(
+    database: Database, clock: ManualClock, running: Service, of_older: dict[str, Any]
+) -> None:
+    create(running, definition(id="older", **of_older))
+    several = {"objectives": OBJECTIVES, "direction": None}
+    for x, y in GRID:
+        metrics = {"error": loss(x, y), "speed": -loss(x, y)} if "objectives" in of_older else {"speed": -loss(x, y)}
+        value = None if "objectives" in of_older else 1.0
+        observe(running, "older", Value(value, parameters={"x": x, "y": y}, metrics=metrics))  # type: ignore[arg-type]
+    create(running, definition(transfer_from=["older"], **several))
+    kept = snapshots(database)
+    assert [each["metric"] for each in kept] == [name for name in ("error", "speed") if name in metrics]
+    assert all(len(each["points"]) == len(GRID) for each in kept)
+    best = [max(zip(each["outputs"], each["points"], strict=True))[1] for each in kept]
+    assert all(point == kept[0]["points"][GRID.index((0.6, 5.0))] for point in best)
+    for _ in range(5):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        least = loss(trial.parameters["x"], trial.parameters["y"])
+        observe(running, "s", Value(None, trial.number, metrics={"error": 2 * least, "speed": 7 - least}))  # type: ignore[arg-type]
+    decision = why(running, "s", 2).decision
+    assert decision is not None
+    assert decision.trust == {"older": len(kept) / 2}, "the mean over the objectives"
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_an_older_study_that_measures_no_objective_is_refused(running: Service) -> None:
+    with_older(running)
+    several: dict[str, Any] = {"objectives": OBJECTIVES, "direction": None}
+    assert faults(running, transfer_from=["older"], **several) == {
+        "/transfer_from/0": "measures none of the objectives of this study (error, speed); leave it out, or use the "
+        "same names"
+    }
+    create(running, definition(id="several", **several))
+    assert "none matches" in faults(running, transfer_from=["several"])["/transfer_from/0"]
 
 
 @pytest.mark.parametrize(

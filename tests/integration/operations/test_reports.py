@@ -286,6 +286,7 @@ def test_curves_are_exported_and_imported(running: Service, elsewhere: Database)
         ({"rule": "asha", "max_steps": 9, "eta": 1}, "greater than or equal to 2"),
         ({"rule": "patience", "max_steps": 9}, "Field required"),
         ({"rule": "hyperband", "max_steps": 9}, "'median', 'asha', 'patience'"),
+        ({"rule": "asha", "max_steps": 9, "metric": "error"}, "only for studies with several objectives"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(rule: dict[str, Any], words: str) -> None:

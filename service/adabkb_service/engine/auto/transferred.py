@@ -59,6 +59,8 @@ ITERATIONS = 40
 class OlderMean:
     """The posterior mean of an older study's results along the shared axes."""
 
+    study: str
+    """Id of the older study."""
     axes: NDArray[np.int64]
     """(s,) shared axes of the new study."""
     posterior: Surrogate
@@ -88,7 +90,7 @@ def learned(older: Older, domain: Domain) -> OlderMean:
     noises = np.full(len(outputs), found.noise_ratio)
     kernel = found.kernel(categorical, components, periodic)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
-    return OlderMean(axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
+    return OlderMean(older.study, axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
 
 
 @dataclass(frozen=True, slots=True)

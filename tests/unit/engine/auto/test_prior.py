@@ -128,7 +128,7 @@ def test_a_prior_and_an_older_study_each_have_a_first_step_without_the_other() -
     assert max(found.values) > -1e-3
     start = auto.start(unit_space(2), config, 0)
     third = list(islice(auto.suggestions(start, np.zeros((0, 2))), 3))[2]
-    assert third.trust == (1.0,)
+    assert third.trust == {"older": 1.0}
     assert np.array_equal(found.ask(), found.restored().ask())
 
 

@@ -75,7 +75,7 @@ def test_the_first_point_is_that_of_every_study_and_the_second_where_the_older_o
     batch = list(islice(auto.suggestions(start, NONE), 2))
     assert np.array_equal(batch[0].point, points[0])
     assert np.abs(batch[1].point - 0.9).max() < 0.2
-    assert [found.trust for found in batch] == [(), (1.0,)]
+    assert [found.trust for found in batch] == [{}, {RELATED.study: 1.0}]
 
 
 def test_results_decide_on_which_of_several_older_studies_count() -> None:
