@@ -67,7 +67,7 @@ def process_of(pool: WorkerPool) -> int:
 def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor_the_client() -> None:
     """Its models are in other processes. SciPy would double the time until it serves."""
     program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
-    program += "print([name for name in ('scipy', 'adabkb_client') if name in sys.modules])"
+    program += "print([name for name in ('scipy', 'psycopg', 'adabkb_client') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
