@@ -13,15 +13,15 @@ PEERS := .venv/.peers
 RESULTS := benchmarks/results
 ADVISORIES := pypi
 SERVERS := 2 4
-FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
-	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
+FAST := tests/acceptance/docs tests/integration/study tests/integration/operations/test_suggest.py tests/integration/operations/test_observe.py tests/integration/operations/test_limits.py \
+	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check unit test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -52,6 +52,9 @@ demo: $(SITE)  ## server, client and two workers tune a real model (under 3 minu
 check: lint  ## what is fast: before each commit
 	@$(BIN)/python -m pytest -n 2 -q $(FAST)
 
+unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
+	@$(BIN)/python -m pytest -n 2 -q tests/unit
+
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
@@ -62,14 +65,14 @@ lint: $(SITE) lint-scripts
 	@$(BIN)/lint-imports --no-cache
 
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
-	@$(BIN)/python -m tests.page.scripts
+	@$(BIN)/python -m tests.acceptance.page.scripts
 
 proof: $(LOOPS)  ## every test, also what takes long (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
 
 attack: $(LOOPS)  ## everything that an attacker tries, and a fault at each call, also what takes long (about 15 minutes)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py tests/api/test_injection.py \
-		tests/inference/test_shortages.py tests/api/test_openapi.py tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/integration/attack tests/integration/access tests/integration/api/test_bounded_answers.py tests/integration/api/test_injection.py \
+		tests/integration/inference/test_shortages.py tests/integration/api/test_openapi.py tests/integration/api/test_limits.py tests/integration/api/test_bad_input.py tests/integration/api/test_origin.py tests/acceptance/page/test_login.py
 
 audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up; ADVISORIES=osv asks OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
@@ -113,8 +116,8 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what 
 	@$(BIN)/python -m benchmarks.service.sizing
 
 chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients, and any history of a study (hours); writes benchmarks/results/chaos.json
-	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/crash tests/chaos tests/study/test_exactly_once.py
-	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
+	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/acceptance/crash tests/acceptance/chaos tests/integration/study/test_exactly_once.py
+	@$(BIN)/python -m tests.acceptance.chaos --out $(RESULTS)/chaos.json
 
 bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
 	@$(BIN)/python -m benchmarks.paper run

@@ -31,7 +31,7 @@ from benchmarks.paper import authors
 from benchmarks.paper.authors import STEPS
 from benchmarks.paper.functions import FUNCTIONS
 from benchmarks.paper.runs import run
-from tests.engine.oracle import Oracle
+from tests.unit.engine.oracle import Oracle
 
 LEAVES = (200, 2_000, 20_000)
 DICTIONARY = (30, 100, 300)
@@ -244,7 +244,7 @@ def against_oracle(name: str = "Hartmann_3", steps: int = 60) -> dict[str, Any]:
         for u in visited:
             suggestion = ada_bkb.suggest(state, np.zeros((0, function.dimension)))
             if suggestion.point.tolist() != u:
-                raise RuntimeError("engine and oracle disagree; tests/engine/test_oracle.py should say why")
+                raise RuntimeError("engine and oracle disagree; tests/unit/engine/test_oracle.py should say why")
             state = ada_bkb.observe(suggestion.state, suggestion.point, -value(function, suggestion.point)).state
 
     oracle_ms, engine_ms = measured(slow) / steps, measured(fast) / steps

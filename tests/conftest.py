@@ -30,7 +30,7 @@ from tests.waiting import PATIENCE
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
 ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "operations", "page", "study")
-"""Folders of tests that run on one of the two: ``tests/storage`` shows that both store and read the same."""
+"""Folders of tests that run on one of the two: ``integration/storage`` shows that both store and read the same."""
 LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
 
 # A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
@@ -71,9 +71,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     longest files come first: one process runs all of one, and the others are busy as long."""
     there = {item.nodeid for item in items}
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] in ON_EITHER:
+        kind, package, *_ = item.path.relative_to(TESTS).parts
+        if package in ON_EITHER:
             both = on_each_database(item.nodeid)
-            if there.issuperset(both) and item.nodeid != both[crc32(both[0].encode()) % len(both)]:
+            name = both[0].replace(f"{kind}/", "", 1)  # a test that moves to another kind keeps its database
+            if there.issuperset(both) and item.nodeid != both[crc32(name.encode()) % len(both)]:
                 item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
@@ -232,7 +234,7 @@ def on_either(names: str, values: Iterable[Any], short: Collection[Any] | None =
     """Run a test with each of these values on one kind of database, and with the next one on the other kind.
 
     For what is computed from the values, wherever its rows are. That both kinds of database store and read the same is
-    tested in ``tests/storage/conformance``, and what each system computes in ``tests/engine/test_policies.py``.
+    tested in ``integration/storage/conformance``, and what each system computes in ``unit/engine/test_policies.py``.
 
     Args:
         names: of the parameters, with commas between them.

@@ -79,8 +79,8 @@ class Client:
         Python of the script that started it, on a free port of the loopback address.
 
         Args:
-            database: a SQLite file, which is created if it does not exist. The files with the additional endings
-                ``.server`` and ``.clients`` are the server's output and a lock.
+            database: a SQLite file, which is created if it does not exist. Of the files with additional endings,
+                ``.server`` has the server's output, and ``.running``, ``.starting`` and ``.clients`` are locks.
             timeout: as in ``Client``, like the other arguments.
             retry_for: seconds for which a call is retried; by default 120.
             outbox: the folder that keeps results while the server is down; False keeps none.
@@ -89,7 +89,6 @@ class Client:
             ImportError: the server is not installed: ``pip install 'adabkb-service[server]'``.
             ConnectionFailed: the file is not a database of this service, cannot be written, or is in use by a server on
                 another machine.
-            OSError: this system has no POSIX file locks.
         """
         client = cls.__new__(cls)
         client._connect(settings(LocalServer.running(database), None, timeout, retry_for, outbox))
@@ -214,6 +213,8 @@ class Client:
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
+
+        Its webhooks and links end; a restored study does not get them back.
 
         Raises:
             NotFound: there is no study with this id.

@@ -35,6 +35,8 @@ class EarlyStoppingRule(TypedDict, total=False):
     """The number of steps of a full evaluation."""
     min_steps: int
     """The number of steps that every trial may take; the first rung of ASHA. By default 1."""
+    metric: str
+    """With several objectives: the one whose values are reported."""
 
 
 class MedianRule(EarlyStoppingRule, total=False):

@@ -32,9 +32,9 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Parameter, named, to_wire
-from adabkb_client._plain import Numbers, encoded, point, shown
+from adabkb_client._plain import Numbers, encoded, plain, point, shown
 from adabkb_client._report_calls import ReportCalls
-from adabkb_client._settings import StudyChanges, check_constraints, check_dicts
+from adabkb_client._settings import Belief, Mixture, StudyChanges, check_constraints, check_dicts
 from adabkb_client._trial_calls import result_of
 
 
@@ -59,6 +59,9 @@ class StudyCalls(ReportCalls):
         parameters: Mapping[str, Parameter] | None = None,
         defaults: Parameters | None = None,
         constraints: Sequence[str] | None = None,
+        mixtures: Sequence[Mixture] | None = None,
+        prior: Mapping[str, Belief] | None = None,
+        baseline: Mapping[str, Any] | None = None,
         **changes: Unpack[StudyChanges],
     ) -> Steps[StudyInfo]:
         """Change settings, or edit the space.
@@ -73,16 +76,20 @@ class StudyCalls(ReportCalls):
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
             constraints: the constraints on parameters that replace all former ones; an empty list removes them.
+            mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
+            prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
+            baseline: the settings in use that replace all former ones; an empty dict removes them.
             changes: the settings to change: see ``StudyChanges``.
 
         Raises:
             Invalid: a value is invalid, or the study's space cannot be edited.
             TypeError, ValueError: a parameter is invalid, as in ``Client.create_study``.
         """
-        check_dicts(changes)
+        replaced = {"constraints": constraints, "mixtures": mixtures, "prior": prior, "baseline": baseline}
+        check_dicts({**changes, **replaced})
         check_constraints(constraints)
         space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
-        space |= {} if constraints is None else {"constraints": list(constraints)}
+        space |= {name: plain(value) for name, value in replaced.items() if value is not None}
         before = {} if defaults is None else {"defaults": point(defaults)}
         with named(parameters or {}):
             return (yield from self.change({**changes, **space, **before}))

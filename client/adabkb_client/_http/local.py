@@ -1,11 +1,13 @@
 """The server of a local database: reused if it runs, started otherwise, and stopped after its last client.
 
-Two files beside the database coordinate this. A process locks them while it lives, and the system unlocks them
-however the process ends:
+Files beside the database coordinate this. Three of them are empty. A process locks them while it lives, and the system
+unlocks them however the process ends:
 
-``study.db.server`` has the output of the server, including its URL. A process that can lock it starts a server, which
-inherits the lock.
-``study.db.clients`` is empty. Each client holds a shared lock on it. The server stops when it gets an exclusive lock.
+``study.db.running`` is locked by the server.
+``study.db.starting`` is locked by a client while it starts a server.
+``study.db.clients`` has a shared lock of each client. The server stops when it gets an exclusive lock.
+``study.db.server`` has the output of the server, including its URL. It is never locked, since on Windows nobody else
+could read it.
 """
 
 import hashlib
@@ -26,19 +28,22 @@ from urllib.parse import quote
 from adabkb_client._http.protocol import RETRY_FOR
 from adabkb_client.errors import ConnectionFailed
 
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
-
 START_PATIENCE = 120.0
 """Seconds within which a server must start. The first start after an installation may compile the numerics."""
 END_PATIENCE = 60.0
 """Seconds within which a server must stop."""
+LOCK_PATIENCE = 1.0
+"""Seconds within which a server must get its lock, which others hold for a moment when they check for a server."""
 LOOK_EVERY = 0.02
 """Seconds between two checks whether a server is ready, or has stopped."""
 INSTALL = "pip install 'adabkb-service[server]'"
-SERVE = "from adabkb_service.cli import main; main()"
+SERVE = (
+    "import sys; from adabkb_client._http.local import keep_locked; keep_locked(sys.argv.pop(1)); "
+    "from adabkb_service.cli import main; main()"
+)
+"""The program of a server. Its first argument is the file that it locks."""
+NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+"""What ``start_new_session`` is on Windows."""
 ADDRESS = re.compile(rb"^adabkb: listening on (http://\S+)$", re.MULTILINE)
 
 
@@ -51,7 +56,6 @@ class LocalServer:
     Raises:
         ConnectionFailed: the files beside the database cannot be written.
         ImportError: the server is not installed.
-        OSError: this system has no POSIX file locks.
     """
 
     first_contact = RETRY_FOR
@@ -60,7 +64,8 @@ class LocalServer:
     remedy = "The next call starts it again."
 
     def __init__(self, database: str | Path) -> None:
-        _check_system()
+        if find_spec("adabkb_service") is None or find_spec("portalocker") is None:
+            raise ImportError(f"Client.local() needs the server; install it: {INSTALL}")
         self.database = Path(database).resolve()
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]
         self.name = f"local-{self.database.name[:100]}-{digest}"
@@ -93,10 +98,11 @@ class LocalServer:
         """
         with self._one_at_a_time:
             while True:
-                with self._opened(self.address_file) as file:
-                    if _locked(file, fcntl.LOCK_EX):
-                        return self._started(file)
-                    found = self._address(file)
+                if self._runs():
+                    found = self._address()
+                else:
+                    with self._opened(self._beside("starting")) as turn:
+                        found = self._started() if _locked(turn) and not self._runs() else None
                 if found is not None:
                     return found
                 time.sleep(LOOK_EVERY)  # another process is starting it
@@ -109,7 +115,7 @@ class LocalServer:
     def _join(self, clients: FileIO) -> None:
         """Get a shared lock on a file. If a server is stopping after its last client, wait for its end."""
         until = time.monotonic() + END_PATIENCE
-        while not _locked(clients, fcntl.LOCK_SH):
+        while not _locked(clients, shared=True):
             if time.monotonic() > until:
                 raise ConnectionFailed(
                     f"the last server of {self.database} is about to end, but does not: see {self.address_file}, and "
@@ -120,34 +126,41 @@ class LocalServer:
     def _beside(self, ending: str) -> Path:
         return self.database.with_name(f"{self.database.name}.{ending}")
 
-    def _started(self, locked: FileIO) -> str:
-        """Start a server, which keeps this file locked."""
-        locked.truncate(0)
-        locked.write(f"{socket.gethostname()}\n".encode())
+    def _runs(self) -> bool:
+        with self._opened(self._beside("running")) as file:
+            return not _locked(file, shared=True)
+
+    def _started(self) -> str | None:
+        """Start a server, and return its URL; None if another server has been faster."""
+        self.address_file.write_bytes(f"{socket.gethostname()}\n".encode())
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
+        clients = self._beside("clients")
         with self._opened(self.address_file) as output:
             server = subprocess.Popen(  # noqa: S603 (no shell, and the path is quoted in a URL)
                 # -P: a module in the script's folder must not shadow one that the server imports.
-                [sys.executable, "-P", "-c", SERVE, "serve", *here, "--while-used", self._beside("clients")],
+                [sys.executable, "-P", "-c", SERVE, self._beside("running"), "serve", *here, "--while-used", clients],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=[locked.fileno()],  # the server's own child processes do not inherit it
                 start_new_session=True,  # Ctrl-C is for the script, which must still release its trials
+                creationflags=NEW_GROUP,
             )
         threading.Thread(target=server.wait, daemon=True).start()  # it may end long before this process
         until = time.monotonic() + START_PATIENCE
         while time.monotonic() < until and server.poll() is None:
-            if (found := self._address(locked)) is not None:
+            if (found := self._address()) is not None:
                 return found
             time.sleep(LOOK_EVERY)
         server.kill()
-        said = _content(locked).partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
+        if self._runs():  # it was started by a process that has died meanwhile
+            return None
+        content = self.address_file.read_bytes()
+        said = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
         raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it says nothing'}")
 
-    def _address(self, file: FileIO) -> str | None:
-        """Return the URL that a server has written; None if it has not written one yet."""
-        content = _content(file)
+    def _address(self) -> str | None:
+        """Return the URL that the server has written; None if it has not written one yet."""
+        content = self.address_file.read_bytes()
         found = ADDRESS.search(content)
         if found is None:
             return None
@@ -169,27 +182,30 @@ class LocalServer:
             ) from None
 
 
-def _check_system() -> None:
-    if fcntl is None:
-        raise OSError("Client.local() needs the file locks of POSIX; start a server, `adabkb serve`, and use Client()")
-    if find_spec("adabkb_service") is None or find_spec("uvicorn") is None:
-        raise ImportError(f"Client.local() needs the server; install it: {INSTALL}")
+def keep_locked(file: str) -> None:
+    """Lock a file until this process ends. If another process keeps it locked, end this one."""
+    until, opened = time.monotonic() + LOCK_PATIENCE, FileIO(file, "a+")
+    while not _locked(opened):
+        if time.monotonic() > until:
+            sys.exit("error: another server of this database runs already")
+        time.sleep(LOOK_EVERY)
+    _kept.append(opened)
 
 
-def _locked(file: FileIO, kind: int) -> bool:
-    """Lock a file, shared or exclusively, and return whether that was possible."""
+_kept: list[FileIO] = []
+
+
+def _locked(file: FileIO, *, shared: bool = False) -> bool:
+    """Lock a file, exclusively or shared, and return whether that was possible."""
+    from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415 (a client needs no server)
+
     try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
+        lock(file, (LockFlags.SHARED if shared else LockFlags.EXCLUSIVE) | LockFlags.NON_BLOCKING)
+    except AlreadyLocked:
         return False
-    except OSError as error:
+    except LockException as error:
         raise ConnectionFailed(
-            f"{file.name!r} cannot be locked ({error.strerror}): its file system has no locks. Put the database on a "
+            f"{file.name!r} cannot be locked ({error}): its file system has no locks. Put the database on a "
             "disk of this machine, or start a server there, `adabkb serve`, and use Client()"
         ) from None
     return True
-
-
-def _content(file: FileIO) -> bytes:
-    file.seek(0)
-    return file.read()

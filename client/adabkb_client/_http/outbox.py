@@ -218,7 +218,7 @@ def _kept(file: Path) -> KeptResult | None:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("%s is not a kept result (%s: %s), and is left alone", file, type(error).__name__, error)
         with suppress(OSError):
-            file.rename(file.with_suffix(".unreadable"))
+            file.replace(file.with_suffix(".unreadable"))
         return None
 
 

@@ -9,11 +9,11 @@ from adabkb_client._leased import OPTUNAS, Leased, for_optuna
 from adabkb_client._models import Answer
 from adabkb_client._plain import WrongFunction, WrongResult
 from adabkb_client._run.frames import place_of
-from adabkb_client._run.result import Expected, Result, as_result
+from adabkb_client._run.result import Expected, Result, as_result, rest_of
 
 Returned = SupportsFloat | Mapping[str, Any] | None
 """The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For
-a stopped trial, any value."""
+a stopped trial, any value; of a dict, the metrics that its result lacks are added to it."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
@@ -45,7 +45,7 @@ class Evaluation:
     def result(self, returned: Any, trial: Leased) -> Result | Answer:
         """Convert the function's return value to a result. Raises as above."""
         if trial.outcome is not None and (returned is None or trial.should_stop()):
-            return trial.outcome
+            return rest_of(returned, trial.outcome.trial) or trial.outcome
         return self.result_of(returned)
 
     def result_of(self, returned: Any) -> Result:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from adabkb_client._models import Metrics, StudyInfo
+from adabkb_client._models import Metrics, StudyInfo, Trial
 from adabkb_client._plain import WrongResult, finite, finite_metrics, shown
 
 SHOWN = 0.1
@@ -97,6 +97,23 @@ def as_result(returned: Any, expected: Expected) -> Result:
     if mistake is not None:
         raise WrongResult(f"the function returned {shown(returned)}, which {mistake}. {_remedy(expected)}")
     return result
+
+
+def rest_of(returned: Any, stopped: Trial | None) -> Result | None:
+    """Return the metrics in a function's return value that the result of a stopped trial lacks; None if there are none,
+    or if the trial has no result but an estimate.
+
+    Raises:
+        WrongResult: the metrics are not numbers by names.
+        NotFinite: a number is infinite or NaN.
+    """
+    if stopped is None or stopped.estimate is not None or not isinstance(returned, Mapping):
+        return None
+    known = stopped.metrics or {}
+    metrics, errors = (finite_metrics(name, returned.get(name)) or {} for name in ("metrics", "std_errors"))
+    new = {name: value for name, value in metrics.items() if name not in known}
+    of_new = {name: error for name, error in errors.items() if name in new}
+    return Result(metrics=new, std_errors=of_new or None, partial=True) if new else None
 
 
 def _split(returned: Any, expected: Expected) -> Mapping[str, Any]:

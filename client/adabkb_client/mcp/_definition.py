@@ -239,6 +239,9 @@ class EarlyStopping(Part):
     rule: Literal["median", "asha", "patience"]
     max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
     min_steps: Annotated[Steps | None, Field(description="steps that every trial may take; 1 if absent")] = None
+    metric: Annotated[
+        str | None, Field(description="with several objectives, required: the one whose values are reported")
+    ] = None
     no_gain_for: Annotated[
         Steps | None,
         Field(

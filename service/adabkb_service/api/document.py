@@ -81,6 +81,6 @@ def _give_examples(operation: dict[str, Any]) -> None:
 
 @cache
 def examples() -> dict[str, dict[str, Any]]:
-    """Recorded request bodies and answers by operation. ``python -m tests.api.examples`` records them again."""
+    """Recorded request bodies and answers by operation; ``python -m tests.integration.api.examples`` records them."""
     found: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
     return found

@@ -32,7 +32,6 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.api.disconnect import gone
 from adabkb_service.api.middleware import sender
 from adabkb_service.contract.parameters import STUDY_ID
-from adabkb_service.storage.peers import Peers
 from adabkb_service.telemetry.logs import FACTS, note
 
 logger = logging.getLogger(__name__)
@@ -84,6 +83,8 @@ class Forwarding:
     def __init__(
         self, app: FastAPI, url: URL, version: str, answer_seconds: float, *, is_model_worker: bool = False
     ) -> None:
+        from adabkb_service.storage.peers import Peers  # noqa: PLC0415 (loads psycopg, which SQLite does not need)
+
         self._app = app
         self._peers = Peers(url, version, self._receive, self._peers_changed, is_model_worker=is_model_worker)
         self._answer_seconds = answer_seconds

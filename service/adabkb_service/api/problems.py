@@ -30,8 +30,6 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
 """Code of the fault of an unknown field."""
-OR_MISSING = "missing_sentinel_error"
-"""Code by which pydantic 2.13 says that an invalid field could be left out."""
 NO_THREAD = "can't start new thread"
 """The message of Python's ``RuntimeError`` if the system refuses to create a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
@@ -173,7 +171,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
     assert isinstance(error, RequestValidationError)
     found: Sequence[Mapping[str, Any]] = error.errors()
     uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
-    faults = [_field_error(item, error.body) for item in found if item["type"] not in (MORE, OR_MISSING)]
+    faults = [_field_error(item, error.body) for item in found if item["type"] != MORE]
     return await _on_domain_error(request, errors.Invalid(_telling(faults), uncollected))
 
 

@@ -29,7 +29,7 @@ def get_access(study_id: StudyId, service: ServiceDep) -> Access:
 @needs("own")
 def change_access(study_id: StudyId, body: AccessBody, service: ServiceDep, caller: CallerDep) -> Access:
     """Share a study with users or with everybody, stop sharing it, or give it to another owner."""
-    return sharing.change(service, caller, study_id, body.model_dump())
+    return sharing.change(service, caller, study_id, body.changes())
 
 
 @router.post("/links", operation_id="createLink", status_code=201, responses=responses(400, 404, 409, 413, 415, 422))

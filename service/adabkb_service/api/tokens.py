@@ -57,7 +57,7 @@ def get_own_token(service: ServiceDep, caller: CallerDep) -> Self:
 @needs("admin")
 def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, caller: CallerDep) -> Token:
     """Change the quotas of a token; other servers with the same database apply them within 5 seconds."""
-    return tokens.change(service, caller, token_id, body.model_dump().get("quotas", {}))
+    return tokens.change(service, caller, token_id, body.quotas.changes())
 
 
 @router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))

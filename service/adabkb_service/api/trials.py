@@ -116,7 +116,7 @@ async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
-    return reply(await done(service, annotate(study_id, number, body.changes(), key)))
+    return reply(await done(service, annotate(study_id, number, body.attributes, key)))
 
 
 @router.post(

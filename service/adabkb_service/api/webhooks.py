@@ -74,7 +74,7 @@ def change_webhook(
 ) -> Webhook:
     """Change the URL or the notifications of a webhook, or turn it off and on. A webhook that is turned on also gets
     the messages that it missed while it was off."""
-    return webhooks.change(service, caller, study_id, webhook_id, body.model_dump(), networks)
+    return webhooks.change(service, caller, study_id, webhook_id, body.changes(), networks)
 
 
 @router.delete("/{webhook_id}", operation_id="deleteWebhook", status_code=204, responses=responses(404, 422))

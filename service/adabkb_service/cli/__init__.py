@@ -3,6 +3,7 @@
 The commands that send requests need the packages of the extra ``cli``; the others need those of ``server``.
 """
 
+import gc
 import os
 import sys
 
@@ -14,6 +15,7 @@ def main() -> None:
         from adabkb_service.inference import forking  # noqa: PLC0415
 
         forking.begin()
+    gc.disable()  # imports create almost no garbage, and looking for it takes a tenth of their time
     try:
         from adabkb_service.cli.main import app  # noqa: PLC0415 (a client may lack these packages)
     except ModuleNotFoundError as missing:
@@ -23,4 +25,5 @@ def main() -> None:
             "error: the command adabkb is not part of the client; install it: pip install 'adabkb-service[cli]' "
             "(with the server: pip install 'adabkb-service[server]')"
         )
+    gc.enable()
     app()

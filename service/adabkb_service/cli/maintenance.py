@@ -116,7 +116,7 @@ def backup(
             copying.duplicate(source, part)
         else:
             copied = _saved(source, part)
-    part.rename(file)
+    part.replace(file)
     backups.seal(file)
     if copied is not None and other is not None:
         _warn_of_additions(other, f"{file}; pg_dump copies it, too")

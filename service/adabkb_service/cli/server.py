@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import gc
-import os
 import socket
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import IO, Annotated
 
+import portalocker
 import typer
 import uvicorn
 
@@ -30,6 +31,8 @@ GRACE_SECONDS = 30
 
 SWITCH_SECONDS = 0.001
 """How long one thread may block the event loop."""
+LOOK_SECONDS = 0.1
+"""How often the server checks whether any process uses it."""
 OTHER_FILES = 100
 """The maximum number of open files besides connections of clients and to the database."""
 
@@ -64,10 +67,10 @@ class Server(uvicorn.Server):
                 threading.Thread(target=self._stop_unused, args=[self._while_used], daemon=True).start()
 
     def _stop_unused(self, file: Path) -> None:
-        import fcntl  # noqa: PLC0415 (not on Windows)
-
         # Never closed: a client that wants to use the server from now on waits until this process has ended.
-        fcntl.flock(os.open(file, os.O_RDWR), fcntl.LOCK_EX)
+        self._unused = file.open("r+b")
+        while not _locked(self._unused):
+            time.sleep(LOOK_SECONDS)
         self._stopping.set()
         self.should_exit = True
 
@@ -84,7 +87,7 @@ def serve(
     while_used: Annotated[
         Path | None,
         typer.Option(
-            help="stop once no other process has a lock (flock) on this file; used by Client.local",
+            help="stop once no other process has a lock on this file; used by Client.local",
             show_default=False,
             exists=True,
             dir_okay=False,
@@ -120,6 +123,15 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Lock a file, and return whether that was possible."""
+    try:
+        portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+    except portalocker.AlreadyLocked:
+        return False
+    return True
 
 
 def keep_imported() -> None:

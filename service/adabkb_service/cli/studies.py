@@ -176,6 +176,28 @@ def update(
             show_default=False,
         ),
     ] = None,
+    mixture: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JSON", help='replaces all mixtures; "none" removes them; may be repeated', show_default=False
+        ),
+    ] = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=JSON",
+            help='replaces all beliefs about the optimum; "none" removes them; may be repeated',
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help='replaces all values in use; "none" removes them; may be repeated',
+            show_default=False,
+        ),
+    ] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
@@ -187,6 +209,7 @@ def update(
     \b
     adabkb study update svm --budget 100 --tolerance none
     adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
+    adabkb study update svm --prior 'gamma={"around": 0.01, "factor": 10}' --baseline gamma=0.1
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
@@ -216,6 +239,11 @@ def update(
         changes["defaults"] = parse_point(default)
     if constraint is not None:
         changes["constraints"] = [] if constraint == [NO_LIMIT] else constraint
+    if mixture is not None:
+        changes["mixtures"] = [] if mixture == [NO_LIMIT] else [parse(text) for text in mixture]
+    for name, texts in {"prior": prior, "baseline": baseline}.items():
+        if texts is not None:
+            changes[name] = {} if texts == [NO_LIMIT] else parse_point(texts)
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
     _change(server, StudyCalls(study).change(changes), as_json=as_json)

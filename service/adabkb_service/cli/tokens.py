@@ -117,9 +117,9 @@ def change_quotas(
     adabkb token quota 0123456789ab trials=100000 megabytes=500
     adabkb token quota 0123456789ab trials=default
     """
-    changes = _quotas(quota)
+    quotas = _quotas(quota)
     with service_on(database) as service:
-        changed = tokens.change(service, administrator(), token, changes.model_dump())
+        changed = tokens.change(service, administrator(), token, quotas.changes())
     show(
         changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'no quotas of its own'}.", as_json=as_json
     )

@@ -25,7 +25,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore.
+    For 30 days, you can restore it with adabkb trash restore. Its webhooks and links end; a restored study does not
+    get them back.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))

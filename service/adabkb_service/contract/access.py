@@ -9,8 +9,8 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.missing import MISSING
-from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Whole
+from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Changes, Whole
+from adabkb_service.contract.sparse import NotNull
 from adabkb_service.storage.tokens import Scope
 
 USER = r"^[A-Za-z0-9][A-Za-z0-9@._+-]{0,99}$"
@@ -42,20 +42,20 @@ REQUESTS_QUOTA = Field(description="mean over ten seconds, per server")
 MODEL_QUOTA = Field(description="processor seconds of model computations that the token causes, per server")
 
 
-class QuotasBody(Body):
+class QuotasBody(Changes):
     """Quotas of a token. null means the server's default; absent fields keep their values."""
 
-    studies: Annotated[Amount | MISSING, STUDIES_QUOTA] = MISSING
-    trials: Annotated[Amount | MISSING, TRIALS_QUOTA] = MISSING
-    megabytes: Annotated[Megabytes | MISSING, MEGABYTES_QUOTA] = MISSING
-    requests_per_second: Annotated[Rate | MISSING, REQUESTS_QUOTA] = MISSING
-    model_seconds_per_minute: Annotated[Rate | MISSING, MODEL_QUOTA] = MISSING
+    studies: Annotated[Amount, STUDIES_QUOTA] = None
+    trials: Annotated[Amount, TRIALS_QUOTA] = None
+    megabytes: Annotated[Megabytes, MEGABYTES_QUOTA] = None
+    requests_per_second: Annotated[Rate, REQUESTS_QUOTA] = None
+    model_seconds_per_minute: Annotated[Rate, MODEL_QUOTA] = None
 
 
 class TokenChangeBody(Body):
     """Changes to a token."""
 
-    quotas: QuotasBody | MISSING = MISSING
+    quotas: QuotasBody = Field(default_factory=QuotasBody)
 
 
 class Quotas(Answer):
@@ -87,7 +87,9 @@ class TokenBody(Body):
     ]
     studies: Patterns | None = None
     expires_at: Until = None
-    quotas: Annotated[QuotasBody | MISSING, Field(description="by default the server's quotas")] = MISSING
+    quotas: Annotated[QuotasBody, Field(description="by default the server's quotas")] = Field(
+        default_factory=QuotasBody
+    )
 
 
 class LinkBody(Body):
@@ -150,18 +152,17 @@ class Access(Answer):
     shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='rights by user; "*" means everybody')]
 
 
-class AccessBody(Body):
+class AccessBody(Changes):
     """Changes to the owner and to rights. Absent fields keep their values."""
 
-    owner: User | MISSING = MISSING
-    shared_with: (
+    owner: NotNull[User] = None
+    shared_with: NotNull[
         Annotated[
             dict[Annotated[str, StringConstraints(pattern=rf"{USER}|^\*$")], Literal["read", "work"] | None],
             Field(max_length=1000, description='rights by user, "*" for everybody; null removes a right; others stay'),
             SPARING,
         ]
-        | MISSING
-    ) = MISSING
+    ] = None
 
 
 class Deletion(Answer):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from adabkb_service.contract.answers import Answer, Parameters, Prediction
 from adabkb_service.contract.model import Cell
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 NoValidation = Literal["too_few_results", "constant", "not_this_system"]
 
@@ -40,7 +40,7 @@ class Importance(Answer):
     ]
 
 
-class ValidationItem(Answer):
+class ValidationItem(Sparse, Answer):
     """A result and the model's prediction of it from the other results."""
 
     observation: int
@@ -52,10 +52,8 @@ class ValidationItem(Answer):
     tail: Annotated[float, Field(description="probability of a result at least as extreme")]
     doubted: Annotated[
         bool,
-        Field(
-            description="whether the result has less weight because others contradict it (robust studies)",
-            exclude_if=not_,
-        ),
+        Field(description="whether the result has less weight because others contradict it (robust studies)"),
+        ABSENT_BY_DEFAULT,
     ] = False
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from operator import not_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +19,7 @@ from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies
 from adabkb_service.engine.moves import Phase
@@ -39,18 +39,8 @@ class Answer(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
-def of_metrics(description: str) -> Any:
-    """A field that only studies with metrics have."""
-    return Field(exclude_if=_is_absent, description=description)
-
-
-def of_one_objective() -> Any:
-    """A field that studies with several objectives do not have."""
-    return Field(exclude_if=_is_absent, description="absent in a study with several objectives")
-
-
-def _is_absent(value: object) -> bool:
-    return value is None
+T = TypeVar("T")
+OfOneObjective = Annotated[T | None, Field(description="absent in a study with several objectives"), ABSENT_BY_DEFAULT]
 
 
 class CellRef(Answer):
@@ -69,20 +59,24 @@ class MetricPrediction(Answer):
     ucb: float
 
 
-class Prediction(Answer):
+class Prediction(Sparse, Answer):
     """The posterior at a point, in the objective's units. With several objectives, only ``metrics`` has predictions."""
 
-    mean: Annotated[float | None, of_one_objective()] = None
-    std: Annotated[float | None, of_one_objective()] = None
-    lcb: Annotated[float | None, of_one_objective()] = None
-    ucb: Annotated[float | None, of_one_objective()] = None
-    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("predictions of each metric")] = None
+    mean: OfOneObjective[float] = None
+    std: OfOneObjective[float] = None
+    lcb: OfOneObjective[float] = None
+    ucb: OfOneObjective[float] = None
+    metrics: Annotated[
+        dict[str, MetricPrediction] | None, Field(description="predictions of each metric"), ABSENT_BY_DEFAULT
+    ] = None
     feasible_probability: Annotated[
-        float | None, of_metrics("probability that the point satisfies all outcome constraints; 1 if there are none")
+        float | None,
+        Field(description="probability that the point satisfies all outcome constraints; 1 if there are none"),
+        ABSENT_BY_DEFAULT,
     ] = None
 
 
-class Trial(Answer):
+class Trial(Sparse, Answer):
     """A point that was issued or queued, with its state and result."""
 
     number: int
@@ -101,10 +95,13 @@ class Trial(Answer):
     cell: CellRef | None
     plate: Annotated[
         int | None,
-        Field(exclude_if=_is_absent, description="number of its plate; absent if it is on none"),
+        Field(description="number of its plate; absent if it is on none"),
+        ABSENT_BY_DEFAULT,
     ] = None
     value: Annotated[float | None, Field(description="value of the trial's first result")]
-    metrics: Annotated[Metrics | None, of_metrics("metrics of the trial's first result")] = None
+    metrics: Annotated[Metrics | None, Field(description="metrics of the trial's first result"), ABSENT_BY_DEFAULT] = (
+        None
+    )
     reason: Annotated[str | None, Field(description="why the trial failed or was stopped")]
     created_at: datetime
     finished_at: datetime | None
@@ -116,7 +113,7 @@ class Trial(Answer):
     estimate: Annotated[Estimate | None, Field(description="expected value of a stopped trial at its last step")] = None
 
 
-class Observation(Answer):
+class Observation(Sparse, Answer):
     """A result."""
 
     seq: int
@@ -126,28 +123,31 @@ class Observation(Answer):
     plate: Annotated[
         int | None,
         Field(
-            exclude_if=_is_absent,
             description="number of the plate of a point of the user's own; absent if it is on none, and for a result "
-            "of a trial, which has the number itself",
+            "of a trial, which has the number itself"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
-    value: Annotated[float | None, of_one_objective()] = None
+    value: OfOneObjective[float] = None
     std_error: float | None
     metrics: Annotated[
-        Metrics | None, of_metrics("other measured quantities, or the objectives if there are several")
+        Metrics | None,
+        Field(description="other measured quantities, or the objectives if there are several"),
+        ABSENT_BY_DEFAULT,
     ] = None
-    std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
+    std_errors: Annotated[
+        Metrics | None, Field(description="standard errors of metrics, where known"), ABSENT_BY_DEFAULT
+    ] = None
     missing: Annotated[
         list[str],
-        Field(exclude_if=not_, description="numbers that the result still lacks: value, and metrics by name"),
+        Field(description="numbers that the result still lacks: value, and metrics by name"),
+        ABSENT_BY_DEFAULT,
     ] = []
     excluded: bool
     outside: Annotated[
         bool,
-        Field(
-            exclude_if=not_,
-            description="true: the space was edited and no longer contains this point, so the result does not count",
-        ),
+        Field(description="true: the space was edited and no longer contains this point, so the result does not count"),
+        ABSENT_BY_DEFAULT,
     ] = False
     observed_at: datetime
 
@@ -166,16 +166,20 @@ class Counts(Answer):
     stopped: int = 0
 
 
-class Best(Answer):
+class Best(Sparse, Answer):
     """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, in
     any context. A study with several objectives has a front instead."""
 
     parameters: Parameters
     value: float
     trial: int | None
-    metrics: Annotated[Metrics | None, of_metrics("other measured quantities")] = None
-    feasible: Annotated[bool | None, of_metrics("whether it satisfies all outcome constraints")] = None
-    violations: Annotated[Metrics | None, of_metrics("how far metrics exceed their bounds")] = None
+    metrics: Annotated[Metrics | None, Field(description="other measured quantities"), ABSENT_BY_DEFAULT] = None
+    feasible: Annotated[
+        bool | None, Field(description="whether it satisfies all outcome constraints"), ABSENT_BY_DEFAULT
+    ] = None
+    violations: Annotated[
+        Metrics | None, Field(description="how far metrics exceed their bounds"), ABSENT_BY_DEFAULT
+    ] = None
 
 
 NoGap = Literal[
@@ -230,34 +234,39 @@ class StudySummary(Answer):
             description="further trials will probably gain less than this, in the objective's units: with 90% "
             "probability, "
             "according to the model, no point is better than the recommended one by more than this (profile paper: "
-            "with probability 1 - delta, according to its bounds); null while unknown, see model.reason"
+            "with probability 1 - delta, according to its bounds); at most what the natural bounds of the objective "
+            "leave above the best result; null while unknown, see model.reason"
         ),
     ]
     revision: int
 
 
-class Study(StudySummary):
+class Study(Sparse, StudySummary):
     """A study."""
 
-    objectives: Annotated[list[Objective], Field(exclude_if=not_, description="the objectives, if several")] = []
-    direction: Annotated[Literal["minimize", "maximize"] | None, of_one_objective()] = None
+    objectives: Annotated[list[Objective], Field(description="the objectives, if several"), ABSENT_BY_DEFAULT] = []
+    direction: OfOneObjective[Literal["minimize", "maximize"]] = None
     parameters: list[Parameter]
     algorithm: Algorithm
     space_version: Annotated[
         int | None,
-        Field(exclude_if=_is_absent, description="absent before the first edit of the space, then 2, and so on"),
+        Field(description="absent before the first edit of the space, then 2, and so on"),
+        ABSENT_BY_DEFAULT,
     ] = None
     defaults: Annotated[
         Parameters,
-        Field(exclude_if=not_, description="by parameter: its value in points that were stored before it was added"),
+        Field(description="by parameter: its value in points that were stored before it was added"),
+        ABSENT_BY_DEFAULT,
     ] = {}
     constraints: list[str] = Field(default_factory=list)
-    mixtures: Mixtures = []
+    mixtures: Mixtures = Field(default_factory=list)
     budget: Budget | None
-    cost: Annotated[CostSource, Field(exclude_if=not_)] = None
-    per_cost: Annotated[bool, Field(exclude_if=not_)] = False
-    robust: Annotated[bool, Field(exclude_if=not_)] = False
-    cost_spent: Annotated[float | None, of_metrics("total cost of all results, in studies with a cost")] = None
+    cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
+    per_cost: Annotated[bool, ABSENT_BY_DEFAULT] = False
+    robust: Annotated[bool, ABSENT_BY_DEFAULT] = False
+    cost_spent: Annotated[
+        float | None, Field(description="total cost of all results, in studies with a cost"), ABSENT_BY_DEFAULT
+    ] = None
     seed: int
     noise_std: float | None
     tolerance: float | None
@@ -270,14 +279,14 @@ class Study(StudySummary):
     early_stopping: EarlyStopping | None = None
     tags: dict[str, str]
     metrics: Annotated[
-        list[str], Field(exclude_if=not_, description="metrics that each result has in addition to its value")
+        list[str], Field(description="metrics that each result has in addition to its value"), ABSENT_BY_DEFAULT
     ] = []
-    outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
-    prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
-    baseline: Annotated[Baseline, Field(exclude_if=not_)] = {}
-    transfer_from: OlderStudies = []
-    quantities: Annotated[Quantities, Field(exclude_if=not_)] = {}
-    plates: Annotated[Plates | None, Field(exclude_if=not_)] = None
+    outcome_constraints: Annotated[list[OutcomeConstraint], ABSENT_BY_DEFAULT] = []
+    prior: Annotated[Beliefs, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
+    baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
+    transfer_from: OlderStudies = Field(default_factory=list)
+    quantities: Annotated[Quantities, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
+    plates: Annotated[Plates | None, ABSENT_BY_DEFAULT] = None
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, CatalogueParameter, Parameter, TableText, Text
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import MOST_ROWS
 
 RowNames = Annotated[list[Text], Field(max_length=MOST_ROWS), SPARING]
@@ -29,19 +30,21 @@ TWICE = "is the study's second catalogue, and only one is allowed; make it a cat
 NOT_GIVEN = "is set by the server; give the table itself"
 
 
-class TableChange(Body):
+class TableChange(Sparse, Body):
     """A change of a catalogue's rows."""
 
     add: Annotated[
         TableText,
-        Field(description="rows to append: CSV with the same header as the table", exclude_if=lambda t: not t),
+        Field(description="rows to append: CSV with the same header as the table"),
+        ABSENT_BY_DEFAULT,
     ] = ""
     withdraw: Annotated[
-        RowNames, Field(description="rows that the server must not suggest again", exclude_if=lambda names: not names)
+        RowNames, Field(description="rows that the server must not suggest again"), ABSENT_BY_DEFAULT
     ] = Field(default_factory=list)
     restore: Annotated[
         RowNames,
-        Field(description="withdrawn rows that the server may suggest again", exclude_if=lambda names: not names),
+        Field(description="withdrawn rows that the server may suggest again"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
 
 

@@ -18,7 +18,10 @@ HIGHEST_COST = 1e30
 """The highest cost of one result: the sum over all results must be a finite number."""
 NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'
 NEEDS_AUTO = "needs the profile auto, since other algorithms model only the value"
-WITH_STOPPING = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
+WITH_STOPPING = (
+    "cannot be told in a study whose early_stopping compares trials, since nobody tells the cost of a stopped trial; "
+    'use "measured", or the rule patience'
+)
 IS_OBJECTIVE = "cannot be combined with an objective of this name; give the objective another name"
 
 
@@ -55,7 +58,8 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
         return (field, NEEDS_COST) if has_budget or definition["per_cost"] else None
     if not definition["algorithm"].takes_metrics:
         return "cost", NEEDS_AUTO
-    if definition["early_stopping"] is not None:
+    rule = definition["early_stopping"]
+    if definition["cost"] == "told" and rule is not None and rule.compares:
         return "cost", WITH_STOPPING
     if any(each.metric == COST for each in definition["objectives"]):
         return "cost", IS_OBJECTIVE
@@ -69,5 +73,5 @@ def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
 
 
 def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:
-    """Return the cost of a result with these metrics; 0 in a study without costs."""
-    return metrics[COST] if metrics is not None and definition.get("cost") else 0.0
+    """Return the cost of a result with these metrics; 0 in a study without costs, and while the cost is not known."""
+    return metrics.get(COST, 0.0) if metrics is not None and definition.get("cost") else 0.0

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.parameters import Body, Whole
+from adabkb_service.contract.parameters import Body, Name, Whole
 from adabkb_service.storage.columns import Curve
 
 MOST_STEPS = 10**9
@@ -36,6 +36,13 @@ class _Rule(Body):
 
     max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
     min_steps: Annotated[Steps, Field(description="number of steps that every trial may take")] = 1
+    metric: Annotated[
+        Name | None,
+        Field(
+            description="with several objectives: the one whose values are reported",
+            exclude_if=lambda value: value is None,
+        ),
+    ] = None
 
     @model_validator(mode="after")
     def _leaves_room(self) -> Self:
@@ -140,6 +147,21 @@ class PatienceRule(_Rule):
 
 
 EarlyStopping = Annotated[MedianRule | AshaRule | PatienceRule, Field(discriminator="rule")]
+
+WHICH = "must name the objective whose values are reported: {names}"
+ALONE = "is only for studies with several objectives, of which it names one; leave it out"
+
+
+def check_metric(rule: _Rule, objectives: Sequence[str]) -> None:
+    """Check that a rule names one of several objectives, and nothing else.
+
+    Raises:
+        PydanticCustomError: it does not.
+    """
+    if objectives and rule.metric not in objectives:
+        raise PydanticCustomError("early_stopping", WHICH, {"field": "metric", "names": ", ".join(objectives)})
+    if rule.metric is not None and not objectives:
+        raise PydanticCustomError("early_stopping", ALONE, {"field": "metric"})
 
 
 def extended(curve: Curve | None, step: int, value: float, rule: _Rule | None, sign: float) -> Curve:

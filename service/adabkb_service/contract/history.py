@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from adabkb_service.contract.answers import Answer, Best, CellRef, Trial
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.storage.rows import EventKind, Origin
 
 
@@ -28,7 +29,7 @@ class RandomKey(Answer):
     step: int
 
 
-class Decision(Answer):
+class Decision(Sparse, Answer):
     """The inputs from which a suggestion was decided."""
 
     revision: Annotated[int, Field(description="the last event that the decision used")]
@@ -57,10 +58,10 @@ class Decision(Answer):
     trust: Annotated[
         dict[str, float] | None,
         Field(
-            exclude_if=lambda value: value is None,
             description="weight of each older study, by its id, from 0 (ignored) to 1 (used in full); only in studies "
-            "with transfer_from",
+            "with transfer_from"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
     in_words: Annotated[str, Field(description="why the point was chosen, in a sentence or two")]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import not_
 from typing import Annotated
 
 from pydantic import Field, ValidationError
@@ -13,6 +12,7 @@ from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Count, Name, Parameter, Positive
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine import mixtures as engine
 from adabkb_service.engine.shares import problems
 
@@ -20,7 +20,7 @@ MOST_MIXTURES = 10
 NEEDS_AUTO = "are not supported by this algorithm; the profile auto supports them"
 
 
-class Mixture(Body):
+class Mixture(Sparse, Body):
     """Parameters that are shares of a whole: floats whose values sum to a total."""
 
     parameters: Annotated[
@@ -35,18 +35,13 @@ class Mixture(Body):
     total: Annotated[Positive, Field(description="sum of the shares, such as 1 or 100")] = 1.0
     at_most: Annotated[
         Count | None,
-        Field(
-            description="maximum number of shares above 0; by default all of them", exclude_if=lambda most: most is None
-        ),
+        Field(description="maximum number of shares above 0; by default all of them"),
+        ABSENT_BY_DEFAULT,
     ] = None
     least: Annotated[
         float,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            description="a share is 0, or at least this",
-            exclude_if=not_,
-        ),
+        Field(ge=0, allow_inf_nan=False, description="a share is 0, or at least this"),
+        ABSENT_BY_DEFAULT,
     ] = 0.0
 
     def of_engine(self) -> engine.Mixture:
@@ -56,7 +51,8 @@ class Mixture(Body):
 
 Mixtures = Annotated[
     Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING],
-    Field(description="shares of a whole, which sum to the total at every point", exclude_if=not_),
+    Field(description="shares of a whole, which sum to the total at every point"),
+    ABSENT_BY_DEFAULT,
 ]
 
 

@@ -14,10 +14,10 @@ from adabkb_service.contract.answers import (
     ModelSummary,
     Parameters,
     Prediction,
-    of_metrics,
 )
 from adabkb_service.contract.front import FrontEstimate
 from adabkb_service.contract.parameters import Choice
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.storage.rows import CellStatus
 
 RecommendationReason = Literal[
@@ -41,21 +41,27 @@ class Change(Answer):
     gain: Annotated[float, Field(description="loss that the model expects if only this value is reset")]
 
 
-class ModelRecommendation(Answer):
+class ModelRecommendation(Sparse, Answer):
     """The evaluated point with the best posterior mean; for a context, the point that the model expects to be best.
     With a baseline, an equally good point that changes fewer values. The last two need not have been evaluated."""
 
     parameters: Parameters
     mean: float
     std: float
-    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("predictions of each metric")] = None
-    feasible_probability: Annotated[
-        float | None, of_metrics("probability that the point satisfies all outcome constraints")
+    metrics: Annotated[
+        dict[str, MetricPrediction] | None, Field(description="predictions of each metric"), ABSENT_BY_DEFAULT
     ] = None
-    changes: Annotated[list[Change] | None, of_metrics("changes from the baseline, in studies with one")] = None
+    feasible_probability: Annotated[
+        float | None,
+        Field(description="probability that the point satisfies all outcome constraints"),
+        ABSENT_BY_DEFAULT,
+    ] = None
+    changes: Annotated[
+        list[Change] | None, Field(description="changes from the baseline, in studies with one"), ABSENT_BY_DEFAULT
+    ] = None
 
 
-class Recommendation(Answer):
+class Recommendation(Sparse, Answer):
     """The best point according to the model, and the best observation, in a context if there is one; both null before
     the first result, with several objectives, and if a context is missing."""
 
@@ -64,10 +70,13 @@ class Recommendation(Answer):
     gap: float | None
     front: Annotated[
         list[FrontEstimate] | None,
-        of_metrics("the model's front, with several objectives: none of these points is better than another"),
+        Field(description="the model's front, with several objectives: none of these points is better than another"),
+        ABSENT_BY_DEFAULT,
     ] = None
     required_probability: Annotated[
-        float | None, of_metrics("required probability that the model's point satisfies all outcome constraints")
+        float | None,
+        Field(description="required probability that the model's point satisfies all outcome constraints"),
+        ABSENT_BY_DEFAULT,
     ] = None
     reason: Annotated[
         RecommendationReason | None,

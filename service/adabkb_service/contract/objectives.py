@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, Name, Number
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 FEWEST_OBJECTIVES, MOST_OBJECTIVES = 2, 4
 
@@ -22,14 +23,11 @@ ALONE: Mapping[str, str] = {
     "stop": "cannot be combined with several objectives yet, since there is no best result; use a budget",
     "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
     "it out",
-    "transfer_from": "cannot be combined with several objectives yet; leave it out",
-    "early_stopping": "cannot be combined with several objectives yet, since reports only have a value; keep one of "
-    "the two",
 }
 """Fields of a study that cannot be combined with several objectives, with the error message."""
 
 
-class Objective(Body):
+class Objective(Sparse, Body):
     """One of several objectives: a metric of the results."""
 
     metric: Name
@@ -38,9 +36,9 @@ class Objective(Body):
         Number | None,
         Field(
             description="value that a result must exceed to count in the hypervolume; by default the worst result so "
-            "far",
-            exclude_if=lambda value: value is None,
+            "far"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
 
 

@@ -7,8 +7,7 @@ before ``high``, so that each fault is reported at its own field.
 from __future__ import annotations
 
 import math
-from operator import not_
-from typing import Annotated, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -28,6 +27,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import LONGEST_TABLE, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
 from adabkb_service.engine.catalogue import CatalogueAxis, Table
@@ -95,26 +95,26 @@ When = Annotated[
     Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
     Field(
         description="the parameter is active only if each of these parameters is active and has one of these values; "
-        "by default it is always active",
-        exclude_if=lambda when: when is None,
+        "by default it is always active"
     ),
+    ABSENT_BY_DEFAULT,
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
 Unit = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=30)] | None,
-    Field(description="unit for display, such as °C", exclude_if=lambda unit: unit is None),
+    Field(description="unit for display, such as °C"),
+    ABSENT_BY_DEFAULT,
 ]
 """The unit of the numbers. Nothing is converted."""
 Label = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=100)] | None,
-    Field(description="name for display", exclude_if=lambda label: label is None),
+    Field(description="name for display"),
+    ABSENT_BY_DEFAULT,
 ]
 Known = Annotated[
     bool,
-    Field(
-        description="the server does not choose it: each suggest gives its value as context",
-        exclude_if=not_,
-    ),
+    Field(description="the server does not choose it: each suggest gives its value as context"),
+    ABSENT_BY_DEFAULT,
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
@@ -123,9 +123,9 @@ Descriptors = Annotated[
     Annotated[dict[Name, Described], Field(max_length=MOST_DESCRIPTORS), SPARING],
     Field(
         description="numbers that describe the choices, by name: one per choice, in the order of the choices; choices "
-        "with similar numbers are expected to give similar results",
-        exclude_if=lambda descriptors: not descriptors,
+        "with similar numbers are expected to give similar results"
     ),
+    ABSENT_BY_DEFAULT,
 ]
 
 
@@ -142,7 +142,15 @@ class Body(BaseModel):
         return with_few_unknown(data, cls.model_fields, handler)
 
 
-class FloatParameter(Body):
+class Changes(Body):
+    """The body of a request that changes something. Absent fields keep their values."""
+
+    def changes(self) -> dict[str, Any]:
+        """Return the given fields with their new values, which may be null."""
+        return self.model_dump(mode="json", include=self.model_fields_set)
+
+
+class FloatParameter(Sparse, Body):
     """A real interval or, with a step, the numbers low, low + step, ... up to high. If it is periodic, like an angle
     or a time of day, high is the same point as low."""
 
@@ -154,10 +162,8 @@ class FloatParameter(Body):
     step: Annotated[Positive | None, Field(description="spacing of the values; only on a linear scale")] = None
     periodic: Annotated[
         bool,
-        Field(
-            description="whether low and high are the same point, as for an angle; values are below high",
-            exclude_if=not_,
-        ),
+        Field(description="whether low and high are the same point, as for an angle; values are below high"),
+        ABSENT_BY_DEFAULT,
     ] = False
     context: Known = False
     when: When = None
@@ -213,7 +219,7 @@ class FloatParameter(Body):
         return FloatAxis(self.name, self.low, self.high, self.scale, self.periodic)
 
 
-class IntParameter(Body):
+class IntParameter(Sparse, Body):
     """The integers low, low + step, ... up to high."""
 
     name: Name
@@ -262,7 +268,7 @@ class IntParameter(Body):
         return IntAxis(self.name, self.low, self.high, self.scale, self.step)
 
 
-class OrdinalParameter(Body):
+class OrdinalParameter(Sparse, Body):
     """Values in a meaningful order, as listed."""
 
     name: Name
@@ -283,7 +289,7 @@ class OrdinalParameter(Body):
         return ChoiceAxis(self.name, tuple(self.values), ordered=True)
 
 
-class CategoricalParameter(Body):
+class CategoricalParameter(Sparse, Body):
     """Choices without an order. Descriptors may describe them."""
 
     name: Name
@@ -318,7 +324,7 @@ class CategoricalParameter(Body):
         return ChoiceAxis(self.name, tuple(self.choices), descriptors=tuple(map(tuple, self.descriptors.values())))
 
 
-class BoolParameter(Body):
+class BoolParameter(Sparse, Body):
     """False or true."""
 
     name: Name
@@ -333,7 +339,7 @@ class BoolParameter(Body):
         return ChoiceAxis(self.name, (False, True))
 
 
-class CatalogueParameter(Body):
+class CatalogueParameter(Sparse, Body):
     """A row of a table, identified by its name. The numbers in the row describe it; rows with similar numbers are
     expected to give similar results. No point is suggested twice unless results are declared to be noisy."""
 
@@ -341,24 +347,20 @@ class CatalogueParameter(Body):
     kind: Literal["catalogue"]
     table: Annotated[
         TableText | None,
-        Field(
-            description="CSV with a header: the first column names the rows, the others are numbers",
-            exclude_if=lambda text: text is None,
-        ),
+        Field(description="CSV with a header: the first column names the rows, the others are numbers"),
+        ABSENT_BY_DEFAULT,
     ] = None
-    digest: Annotated[
-        str | None, Field(description="digest of the table, set by the server", exclude_if=lambda each: each is None)
-    ] = None
+    digest: Annotated[str | None, Field(description="digest of the table, set by the server"), ABSENT_BY_DEFAULT] = None
     columns: Annotated[
         list[Name] | None,
-        Field(description="the columns of numbers, set by the server", exclude_if=lambda each: each is None),
+        Field(description="the columns of numbers, set by the server"),
+        ABSENT_BY_DEFAULT,
     ] = None
-    rows: Annotated[
-        int | None, Field(description="number of rows, set by the server", exclude_if=lambda each: each is None)
-    ] = None
+    rows: Annotated[int | None, Field(description="number of rows, set by the server"), ABSENT_BY_DEFAULT] = None
     withdrawn: Annotated[
         int | None,
-        Field(description="number of withdrawn rows, set by the server", exclude_if=lambda each: each is None),
+        Field(description="number of withdrawn rows, set by the server"),
+        ABSENT_BY_DEFAULT,
     ] = None
     unit: Unit = None
     label: Label = None
@@ -388,7 +390,7 @@ class CatalogueParameter(Body):
         return table_of(pieces_of(self.digest or "") if self.table is None else Pieces(self.table))
 
 
-class FixedParameter(Body):
+class FixedParameter(Sparse, Body):
     """A fixed value that is part of every point."""
 
     name: Name

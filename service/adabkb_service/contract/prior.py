@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import (
     MOST_CHOICES,
     MOST_PARAMETERS,
@@ -24,6 +23,7 @@ from adabkb_service.contract.parameters import (
     Parameter,
     Positive,
 )
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.engine.axes import ChoiceAxis, Value
 from adabkb_service.engine.prior import (
     LARGEST_WEIGHT,
@@ -42,25 +42,29 @@ Fault = tuple[tuple[str, ...], str]
 """The place and the fault."""
 
 
-class Belief(Body):
+class Belief(Sparse, Body):
     """The user's belief about the optimum along one parameter."""
 
-    # Answers also contain only the given fields.
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    around: Annotated[Number | MISSING, Field(description="for a number: the value that is probably best")] = MISSING
+    around: Annotated[
+        NotNull[Number], Field(description="for a number: the value that is probably best"), ABSENT_BY_DEFAULT
+    ] = None
     width: Annotated[
-        Positive | MISSING,
+        NotNull[Positive],
         Field(description="on a linear scale: distance from around at which the density is half as large"),
-    ] = MISSING
+        ABSENT_BY_DEFAULT,
+    ] = None
     factor: Annotated[
-        Annotated[float, Field(gt=1, allow_inf_nan=False)] | MISSING,
+        NotNull[Annotated[float, Field(gt=1, allow_inf_nan=False)]],
         Field(description="on a log scale: the density is half as large at around times factor and at around / factor"),
-    ] = MISSING
+        ABSENT_BY_DEFAULT,
+    ] = None
     weights: Annotated[
-        Annotated[dict[str, Weight], Field(min_length=1, max_length=MOST_CHOICES), SPARING] | MISSING,
+        NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MOST_CHOICES), SPARING]],
         Field(description="for choices, by their text (JSON unless they are strings); other choices have weight 1"),
-    ] = MISSING
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 Beliefs = Annotated[dict[str, Belief], Field(max_length=MOST_PARAMETERS), SPARING]
@@ -102,7 +106,7 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
             around.append(Around(index, axis.encode(belief.around), _width(belief, parameter), is_periodic))
         else:
             assert isinstance(axis, ChoiceAxis)
-            assert belief.weights is not MISSING
+            assert belief.weights is not None
             weighted.append(Weighted(index, tuple(belief.weights.get(_text(each), 1.0) for each in axis.choices)))
     return Prior(tuple(around), tuple(weighted))
 
@@ -134,22 +138,22 @@ def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | Int
     is_log = parameter.scale == "log"
     spread, other = ("factor", "width") if is_log else ("width", "factor")
     for field, meant in ((other, spread), ("weights", f"around and {spread}")):
-        if getattr(belief, field) is not MISSING:
+        if getattr(belief, field) is not None:
             yield (name, field), f"does not apply to {_kind(parameter)}; give {meant}"
     for field in ("around", spread):
-        if getattr(belief, field) is MISSING:
+        if getattr(belief, field) is None:
             yield (name,), f"has no {field}, which {_kind(parameter)} needs"
-    if belief.around is not MISSING and not parameter.low <= belief.around <= parameter.high:
+    if belief.around is not None and not parameter.low <= belief.around <= parameter.high:
         yield (name, "around"), f"is {belief.around}, outside [{parameter.low}, {parameter.high}]"
-    if getattr(belief, spread) is not MISSING and _width(belief, parameter) < NARROWEST:
+    if getattr(belief, spread) is not None and _width(belief, parameter) < NARROWEST:
         yield (name, spread), f"is too narrow; it must be at least {NARROWEST} of the range"
 
 
 def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[Fault]:
     for field in ("around", "width", "factor"):
-        if getattr(belief, field) is not MISSING:
+        if getattr(belief, field) is not None:
             yield (name, field), "does not apply to choices; give weights"
-    if belief.weights is MISSING:
+    if belief.weights is None:
         yield (name,), "has no weights, which choices need"
         return
     texts = Counter(map(_text, axis.choices))
@@ -167,7 +171,7 @@ def _kind(parameter: FloatParameter | IntParameter) -> str:
 def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
     """Return the width as a share of the axis."""
     spread = belief.factor if parameter.scale == "log" else belief.width
-    assert spread is not MISSING
+    assert spread is not None
     return share_of(parameter.axis(), spread)
 
 

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.wording import nearest
 
 OBJECTIVE = "value"
@@ -21,28 +22,22 @@ WORDS = ("unit", "label")
 """Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
 
 
-def _is_absent(value: object) -> bool:
-    return value is None
-
-
-class Quantity(Body):
+class Quantity(Sparse, Body):
     """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: Label = None
     unit: Unit = None
     digits: Annotated[
         Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
-        Field(
-            description="digits after the decimal point; by default as many as the results have", exclude_if=_is_absent
-        ),
+        Field(description="digits after the decimal point; by default as many as the results have"),
+        ABSENT_BY_DEFAULT,
     ] = None
     low: Annotated[
         Number | None,
-        Field(description="smallest possible value, such as 0 for a yield in percent", exclude_if=_is_absent),
+        Field(description="smallest possible value, such as 0 for a yield in percent"),
+        ABSENT_BY_DEFAULT,
     ] = None
-    high: Annotated[Number | None, Field(description="largest possible value, such as 100", exclude_if=_is_absent)] = (
-        None
-    )
+    high: Annotated[Number | None, Field(description="largest possible value, such as 100"), ABSENT_BY_DEFAULT] = None
 
     @field_validator("high")
     @classmethod
@@ -66,6 +61,25 @@ Quantities = Annotated[
     ),
 ]
 UNNAMED = Quantity()
+
+
+def within_reach(
+    gap: float | None, best: float | None, direction: str | None, bounds: Mapping[str, Any]
+) -> float | None:
+    """Return a gap, limited by the natural bounds of the objective: if the best yield is 90%, at most 10% can be
+    gained.
+
+    Args:
+        gap: the bound on the gain according to the model; None if it is unknown.
+        best: the best result; None without one.
+        direction: the direction of the study; None with several objectives, which have no gap.
+        bounds: the fields of the quantity of the objective, as stored.
+    """
+    is_maximized = direction == "maximize"
+    end: float | None = bounds.get("high" if is_maximized else "low")
+    if gap is None or best is None or end is None:
+        return gap
+    return min(gap, max(end - best if is_maximized else best - end, 0.0))
 
 
 def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:

@@ -19,14 +19,16 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
+from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
-from adabkb_service.contract.missing import MISSING
+from adabkb_service.contract.mixtures import MOST_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
     MOST_PARAMETERS,
     Body,
+    Changes,
     Choice,
     Count,
     LeaseSeconds,
@@ -39,7 +41,9 @@ from adabkb_service.contract.parameters import (
     Whole,
 )
 from adabkb_service.contract.plates import LARGEST_NUMBER
+from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
+from adabkb_service.contract.sparse import NotNull
 from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
@@ -103,43 +107,51 @@ class Page(Answer, Generic[Item]):
     ]
 
 
-class PatchStudyBody(Body):
+class PatchStudyBody(Changes):
     """Changes to a study. Absent fields keep their values."""
 
-    state: Literal["running", "paused"] | MISSING = MISSING
-    budget: Count | MISSING | None = MISSING
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | MISSING | None = MISSING
-    lease_seconds: LeaseSeconds | MISSING = MISSING
-    max_attempts: Count | MISSING = MISSING
-    max_runtime_seconds: LeaseSeconds | MISSING | None = MISSING
-    failure_limit: Count | MISSING | None = MISSING
-    pending_limit: Count | MISSING | None = MISSING
-    stop: Stop | MISSING | None = MISSING
-    tags: Tags | MISSING = MISSING
-    quantities: Quantities | MISSING = MISSING
+    state: NotNull[Literal["running", "paused"]] = None
+    budget: Count | None = None
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    lease_seconds: NotNull[LeaseSeconds] = None
+    max_attempts: NotNull[Count] = None
+    max_runtime_seconds: LeaseSeconds | None = None
+    failure_limit: Count | None = None
+    pending_limit: Count | None = None
+    stop: Stop | None = None
+    tags: NotNull[Tags] = None
+    quantities: NotNull[Quantities] = None
     parameters: Annotated[
-        Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]],
         Field(
             description="edits the space: each entry replaces the parameter of the same name or is added; other "
             "parameters stay"
         ),
-    ] = MISSING
+    ] = None
     constraints: Annotated[
-        Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING] | MISSING,
+        NotNull[Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING]],
         Field(description="edits the space: these constraints replace all former ones"),
-    ] = MISSING
+    ] = None
+    mixtures: Annotated[
+        NotNull[Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING]],
+        Field(description="edits the space: these mixtures replace all former ones"),
+    ] = None
+    prior: Annotated[
+        NotNull[Beliefs],
+        Field(description="edits the space: these beliefs about the optimum replace all former ones"),
+    ] = None
+    baseline: Annotated[
+        NotNull[Baseline],
+        Field(description="edits the space: these values in use replace all former ones"),
+    ] = None
     catalogues: Annotated[
-        Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        NotNull[Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING]],
         Field(description="by parameter: rows to add, withdraw or restore in its catalogue"),
-    ] = MISSING
+    ] = None
     defaults: Annotated[
-        Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        NotNull[Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING]],
         Field(description="by added parameter: its value in the existing trials"),
-    ] = MISSING
-
-    def changes(self) -> dict[str, Any]:
-        """Return the given fields with their new values, which may be null."""
-        return self.model_dump(mode="json")
+    ] = None
 
 
 class SuggestBody(Body):
@@ -304,34 +316,30 @@ class AnnotationBody(Body):
     """Changes to a trial. Absent fields keep their values."""
 
     attributes: Annotated[
-        Attributes | MISSING,
+        Attributes,
         Field(description="values by name, as in a JSON merge patch: null removes a name, objects are merged"),
-    ] = MISSING
-
-    def changes(self) -> dict[str, Any]:
-        """Return the given attributes with their new values, which may be null."""
-        return dict(self.model_dump().get("attributes", {}))
+    ] = Field(default_factory=dict)
 
 
-class CorrectionBody(Body):
+class CorrectionBody(Changes):
     """A correction of an observation. Absent fields keep their values."""
 
-    value: Number | MISSING = MISSING
-    std_error: StdError | MISSING | None = MISSING
+    value: NotNull[Number] = None
+    std_error: StdError | None = None
     metrics: Annotated[
-        Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | MISSING,
+        NotNull[Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING]],
         Field(description="metrics by name; absent ones keep their values"),
-    ] = MISSING
+    ] = None
     std_errors: Annotated[
-        Annotated[dict[Name, StdError | None], Field(max_length=MOST_METRICS), SPARING] | MISSING,
+        NotNull[Annotated[dict[Name, StdError | None], Field(max_length=MOST_METRICS), SPARING]],
         Field(description="standard errors of metrics; null means unknown"),
-    ] = MISSING
-    excluded: bool | MISSING = MISSING
+    ] = None
+    excluded: NotNull[bool] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields of the observation with their new values, which may be null."""
-        return self.model_dump(exclude={"reason"})
+        return {name: value for name, value in super().changes().items() if name != "reason"}
 
 
 class PredictBody(Body):

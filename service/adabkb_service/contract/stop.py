@@ -8,26 +8,28 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
-from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.parameters import Body, Count
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 
 
-class Stop(Body):
+class Stop(Sparse, Body):
     """Rules that end a study before its budget is used up. The first rule that applies ends it."""
 
-    # Answers also contain only the given rules.
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     no_gain_for: Annotated[
-        Count | MISSING, Field(description="the study ends after this many results without an improvement")
-    ] = MISSING
+        NotNull[Count],
+        Field(description="the study ends after this many results without an improvement"),
+        ABSENT_BY_DEFAULT,
+    ] = None
     gap_share_below: Annotated[
-        Annotated[float, Field(gt=0, lt=1)] | MISSING,
+        NotNull[Annotated[float, Field(gt=0, lt=1)]],
         Field(
             description="the study ends when further trials will probably gain less than this share of the range of "
             "the results; needs the profile auto"
         ),
-    ] = MISSING
+        ABSENT_BY_DEFAULT,
+    ] = None
 
     @model_validator(mode="after")
     def _some_rule(self) -> Self:
@@ -37,6 +39,6 @@ class Stop(Body):
 
     def incompatibility(self, algorithm: Algorithm) -> str | None:
         """Return why a study with this algorithm cannot have these rules; None if it can."""
-        if self.gap_share_below is MISSING or isinstance(algorithm, AutoProfile):
+        if self.gap_share_below is None or isinstance(algorithm, AutoProfile):
             return None
         return "cannot have gap_share_below, which needs the profile auto; use no_gain_for or tolerance"

@@ -18,6 +18,8 @@ from adabkb_service.contract.tables import lightened, with_changes
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 
+REPLACED = ("constraints", "mixtures", "prior", "baseline")
+"""The fields of the space, besides the parameters, that an edit replaces as a whole."""
 USUAL_SIZE = 2**16
 """Largest number of characters of a stored definition of usual size."""
 
@@ -51,8 +53,8 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
     """A stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
-    constraints = {"constraints": edit["constraints"]} if "constraints" in edit else {}
-    return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **constraints}
+    replaced = {name: edit[name] for name in REPLACED if name in edit}
+    return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **replaced}
 
 
 def first_stored(definition: dict[str, Any]) -> dict[str, Any]:

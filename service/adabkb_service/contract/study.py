@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import not_
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -24,7 +23,7 @@ from adabkb_service.contract.catalogue import catalogues_of, check_catalogues, c
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
-from adabkb_service.contract.early_stopping import EarlyStopping
+from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
@@ -48,6 +47,7 @@ from adabkb_service.contract.plates import Plates, check_plates
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.contract.quantities import Quantities, check_quantities
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
@@ -80,10 +80,9 @@ NEEDS_AUTO = (
 )
 CANNOT_CONSTRAIN = "are not supported by this algorithm; the profile auto supports them"
 CANNOT_DOUBT = "needs the profile auto, since other algorithms give all results full weight; leave it out"
-CANNOT_MEASURE = "cannot be combined with early_stopping yet, since reports only have a value; keep one of the two"
 
 
-class StudyDefinition(Body):
+class StudyDefinition(Sparse, Body):
     """A study as its creator describes it."""
 
     may_be_edited: ClassVar[bool] = False
@@ -95,11 +94,13 @@ class StudyDefinition(Body):
     ] = None
     objectives: Annotated[
         Objectives,
-        Field(description="several objectives, which are metrics of the results; replaces direction", exclude_if=not_),
+        Field(description="several objectives, which are metrics of the results; replaces direction"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     direction: Annotated[
         Direction | None,
-        Field(description="required unless there are objectives", exclude_if=not_, validate_default=True),
+        Field(description="required unless there are objectives", validate_default=True),
+        ABSENT_BY_DEFAULT,
     ] = None
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
@@ -149,36 +150,36 @@ class StudyDefinition(Body):
     )
     metrics: Annotated[
         Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="metrics that each result has in addition to its value, by name", exclude_if=not_),
+        Field(description="metrics that each result has in addition to its value, by name"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
         Annotated[list[OutcomeConstraint], Field(max_length=MOST_METRICS), SPARING],
-        Field(description="bounds of metrics; the best point must satisfy them", exclude_if=not_),
+        Field(description="bounds of metrics; the best point must satisfy them"),
+        ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
 
     prior: Annotated[
-        Beliefs, Field(description="beliefs about the optimum, by the names of parameters", exclude_if=not_)
+        Beliefs, Field(description="beliefs about the optimum, by the names of parameters"), ABSENT_BY_DEFAULT
     ] = Field(default_factory=dict)
 
-    baseline: Annotated[Baseline, Field(exclude_if=not_)] = Field(default_factory=dict)
-    cost: Annotated[CostSource, Field(exclude_if=not_)] = None
-    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost", exclude_if=not_)] = False
+    baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
+    cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
+    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost"), ABSENT_BY_DEFAULT] = False
     robust: Annotated[
         bool,
-        Field(
-            description="gives less weight to a result that others contradict, and suggests its point again",
-            exclude_if=not_,
-        ),
+        Field(description="gives less weight to a result that others contradict, and suggests its point again"),
+        ABSENT_BY_DEFAULT,
     ] = False
     transfer_from: OlderStudies = Field(default_factory=list)
-    quantities: Annotated[Quantities, Field(exclude_if=not_)] = Field(default_factory=dict)
+    quantities: Annotated[Quantities, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
     plates: Annotated[
         Plates | None,
         Field(
             description="plates: batches of trials that share some values, and whose results share an offset that the "
-            "model learns",
-            exclude_if=not_,
+            "model learns"
         ),
+        ABSENT_BY_DEFAULT,
     ] = None
 
     @field_validator(*ALONE)
@@ -279,6 +280,8 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
         context.check_rule(rule, info.data.get("parameters"))
+        if rule is not None and "objectives" in info.data:
+            check_metric(rule, [each.metric for each in info.data["objectives"]])
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
@@ -295,8 +298,6 @@ class StudyDefinition(Body):
         algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto, since other algorithms model only the value")
-        if given and info.data.get("early_stopping") is not None:
-            raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
 
     @field_validator("prior")
@@ -408,6 +409,13 @@ class StudyDefinition(Body):
         sign of the first one, which the engine uses as the value."""
         direction = self.objectives[0].direction if self.objectives else self.direction
         return 1.0 if direction == "maximize" else -1.0
+
+    @property
+    def sign_of_reports(self) -> float:
+        """The same for reported values, which are those of the objective that the early-stopping rule names."""
+        named = None if self.early_stopping is None else self.early_stopping.metric
+        goals = {each.metric: each.direction for each in self.objectives}
+        return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)
 
 
 def _space(

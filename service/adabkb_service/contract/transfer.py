@@ -4,7 +4,6 @@ snapshot of each, so that the older studies may continue, change or be deleted."
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import not_
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -13,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Name, Number, StudyId
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT
 from adabkb_service.engine.older import Older
 
 MOST_STUDIES = 5
@@ -28,8 +28,8 @@ OlderStudies = Annotated[
     Field(
         max_length=MOST_STUDIES,
         description="older studies whose results the model also uses, as far as they agree with the new ones",
-        exclude_if=not_,
     ),
+    ABSENT_BY_DEFAULT,
     SPARING,
 ]
 """Snapshots by the ids of the studies."""
@@ -48,6 +48,8 @@ class Snapshot(Body):
     """Positions along these parameters' axes."""
     outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]
     """The results at these points, warped like the model's: larger is better."""
+    metric: Annotated[Name | None, Field(exclude_if=lambda value: value is None)] = None
+    """The objective that they measure; None with a single objective."""
 
     def older(self, names: Sequence[str]) -> Older:
         """Return the engine's form of it, in a space whose axes have these names.
@@ -62,7 +64,7 @@ class Snapshot(Body):
         if len(self.points) != len(self.outputs) or any(len(point) != len(self.parameters) for point in self.points):
             raise ValueError(f"the snapshot of {self.study!r} lacks numbers")
         axes = tuple(map(names.index, self.parameters))
-        return Older(self.study, axes, tuple(map(tuple, self.points)), tuple(self.outputs))
+        return Older(self.study, axes, tuple(map(tuple, self.points)), tuple(self.outputs), self.metric)
 
 
 def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> None:
@@ -90,6 +92,10 @@ def snapshots_of(created: Mapping[str, Any]) -> list[Snapshot]:
         ValueError: they do not match the definition, or are invalid.
     """
     found = [Snapshot.model_validate(each) for each in created.get("older", [])]
-    if [each.study for each in found] != created["definition"].get("transfer_from", []):
+    definition = created["definition"]
+    if list(dict.fromkeys(each.study for each in found)) != definition.get("transfer_from", []):
         raise ValueError("the snapshots of older studies differ from those that the definition names")
+    objectives = [each["metric"] for each in definition.get("objectives", [])] or [None]
+    if len({(each.study, each.metric) for each in found if each.metric in objectives}) < len(found):
+        raise ValueError("the snapshots of older studies have other objectives than the definition, or one twice")
     return found

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer, Trial
-from adabkb_service.contract.missing import MISSING
-from adabkb_service.contract.parameters import Body
+from adabkb_service.contract.parameters import Body, Changes
+from adabkb_service.contract.sparse import NotNull
 
 Notification = Literal["trial.reserved", "trial.overdue", "trial.done", "study.ended", "study.needs_attention"]
 """The kinds of messages."""
@@ -61,14 +61,14 @@ class WebhookBody(Body):
     )
 
 
-class WebhookChangeBody(Body):
+class WebhookChangeBody(Changes):
     """Changes to a webhook. Absent fields keep their values."""
 
-    url: Url | MISSING = MISSING
-    notifications: Wanted | MISSING = MISSING
+    url: NotNull[Url] = None
+    notifications: NotNull[Wanted] = None
     is_on: Annotated[
-        bool | MISSING, Field(description="true turns it on and sends the messages missed while it was off")
-    ] = MISSING
+        NotNull[bool], Field(description="true turns it on and sends the messages missed while it was off")
+    ] = None
 
 
 class Webhook(Answer):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -38,8 +39,9 @@ class Suggestion(Generic[S]):
     capped: bool
     """Whether the refinement reached a limit on its steps."""
     phase: Phase = "search"
-    trust: tuple[float, ...] = ()
-    """Weight of each older study in the model; empty if none is used."""
+    trust: Mapping[str, float] = field(default_factory=dict)
+    """Older study -> its weight in the model; with several objectives, the mean of its weights. Empty if none is
+    used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +21,46 @@ class Older:
     """(n, s) in the unit cube of the new space."""
     outputs: tuple[float, ...]
     """(n,) in model output units: larger is better."""
+    metric: str | None = None
+    """The objective that they measure; None with a single objective."""
+
+    def moved(self, before: Space, after: Space) -> Older | None:
+        """Return the results in an edited space: along the axes that are still shared, and without the points outside
+        of them; None if nothing is left."""
+        index = {axis.name: k for k, axis in enumerate(after.axes)}
+        kept = [
+            (column, k, index[before.axes[k].name])
+            for column, k in enumerate(self.axes)
+            if before.axes[k].name in index and _are_alike(before.axes[k], after.axes[index[before.axes[k].name]])
+        ]
+        points = [[_moved(point[column], before, k, after, new) for column, k, new in kept] for point in self.positions]
+        inside = [row for row, point in enumerate(points) if None not in point]
+        if not kept or not inside:
+            return None
+        return Older(
+            self.study,
+            tuple(new for _, _, new in kept),
+            tuple(tuple(u for u in points[row] if u is not None) for row in inside),
+            tuple(self.outputs[row] for row in inside),
+            self.metric,
+        )
+
+
+def holds(axis: Axis, value: Any) -> bool:
+    """Return whether a value is a choice of an axis or, on a numerical axis, lies within its range."""
+    return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else bool(axis.low <= value <= axis.high)
+
+
+def _are_alike(one: Axis, other: Axis) -> bool:
+    return isinstance(one, ChoiceAxis) == isinstance(other, ChoiceAxis)
+
+
+def _moved(u: float, before: Space, k: int, after: Space, new: int) -> float | None:
+    """Return a position along an axis of an edited space; None outside of it. An inactive axis stays at rest."""
+    was, now = before.axes[k], after.axes[new]
+    if was == now:
+        return u
+    if was.name in before.activity.needs and u == before.activity.rest[k]:
+        return float(after.activity.rest[new])
+    value = was.decode(u)
+    return min(max(now.encode(value), 0.0), 1.0) if holds(now, value) else None

@@ -129,7 +129,7 @@ class Dataset:
         """The result that an event adds or changes; for a ``stopped`` event, the estimated result."""
         payload = event.payload
         if event.kind == "stopped":
-            payload = {**payload, **payload["estimate"]}
+            payload = _expected(payload)
         value, error = self._value(payload)
         return Result(
             parameters=payload["parameters"],
@@ -249,6 +249,14 @@ def superseded(log: Sequence[EventRow]) -> set[int]:
 
 def _key(event: EventRow) -> int:
     return -(event.trial or 0) if event.kind == "stopped" else int(event.payload["observation"])
+
+
+def _expected(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The estimate of a stopped trial in the form of a result, of which all other numbers are unknown."""
+    estimate, metric = payload["estimate"], payload.get("metric")
+    if metric is None:
+        return {**payload, **estimate, "metrics": {}, "std_errors": {}}
+    return {**payload, "metrics": {metric: estimate["value"]}, "std_errors": {metric: estimate["std_error"]}}
 
 
 def _measured(metric: Metric, payload: Mapping[str, Any]) -> Measured:

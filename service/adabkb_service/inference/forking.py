@@ -16,7 +16,8 @@ PRELOADED = ["adabkb_service.inference.preloaded"]
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 PROCESSES: Any = multiprocessing.get_context(_METHOD)
 """The ``multiprocessing`` context of model processes."""
-PROCESSES.set_forkserver_preload(PRELOADED)
+if _METHOD == "forkserver":
+    PROCESSES.set_forkserver_preload(PRELOADED)
 
 
 def begin() -> None:

@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
+from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.moves import Suggestion, Update
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
+from adabkb_service.engine.space import Space
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
@@ -72,11 +75,26 @@ class Model:
     """Numbers of the trials for which the model decided on another point than the one in the log."""
     tables: tuple[Pieces, ...] = ()
     """Tables of the catalogues; an edit of the space may change them."""
+    older: tuple[Older, ...] = ()
+    """Results of older studies, in ``first_space``."""
+    first_space: Space | None = None
+    """The space at the study's creation; None for a study without older ones."""
 
     @property
     def sign(self) -> float:
         """+1 if the study maximises, -1 if it minimises."""
         return self.definition.sign
+
+    def config(self) -> Any:
+        """The configuration of the engine, with the results of older studies in the current space."""
+        config = self.definition.config()
+        if self.first_space is None or not isinstance(config, auto.Config):
+            return config
+        found = self.older
+        if self.definition.space_version > 1:
+            moved = [each.moved(self.first_space, self.dataset.space) for each in self.older]
+            found = tuple(each for each in moved if each is not None)
+        return replace(config, older=found)
 
     @property
     def dictionary(self) -> frozenset[int]:
@@ -211,10 +229,10 @@ class Model:
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
 
-    def _trust(self, trust: Sequence[float]) -> dict[str, float] | None:
-        """Older study -> its weight; None without older studies."""
+    def _trust(self, trust: Mapping[str, float]) -> dict[str, float] | None:
+        """Older study -> its weight, 0 if it is not used; None without older studies."""
         older = self.definition.transfer_from
-        return dict(zip(older, trust or [0.0] * len(older), strict=True)) if older else None
+        return dict.fromkeys(older, 0.0) | dict(trust) if older else None
 
     def prepare(self) -> None:
         """Do the work for the next result that does not depend on it, for the current state and the states after the
@@ -298,7 +316,7 @@ class Model:
         elif event.kind == "edited":
             self._edit(event)
             self.cells, self.unsaved, self.is_new_tree = {}, {}, True
-            update = self.policy.edited(self.state, self.dataset.space, self.definition.config(), self.dataset.record())
+            update = self.policy.edited(self.state, self.dataset.space, self.config(), self.dataset.record())
         else:
             return
         self._update(update)

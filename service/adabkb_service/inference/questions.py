@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
@@ -354,6 +354,19 @@ def partition(
     ], last
 
 
+def past_partition(model: Model, results: int, limit: int, metric: str | None) -> list[CellBelief]:
+    """The first ``limit`` present cells, each with its posterior and its mark after the first ``results`` results. As
+    after a correction, everything is learned again, from these results alone. Cells that were divided later are still
+    marked as expanded."""
+    past = model.snapshot()
+    past.dataset.results = {key: past.dataset.results[key] for key in takewhile(results.__ge__, past.dataset.results)}
+    update = past.policy.rebuild(past.state, past.dataset.record(), past.cells)
+    past.state = update.state
+    past.cells.update(update.cells)
+    found, _ = partition(past, 0, limit, None, metric)
+    return found
+
+
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
     """The keys of at most ``limit`` cells in order of creation, and the number of the last one as ``after`` of the next
     page, or None if no more can follow.
@@ -403,6 +416,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
         slice_through,
         boxes,
         partition,
+        past_partition,
         members,
         stored,
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from adabkb_service.contract.stored import StoredDefinition, definition_of, first_stored
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.cells import NEW_TREE
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
@@ -27,7 +27,11 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     """
     stored = study.definition if created is None else first_stored(created.payload["definition"])
     definition = definition_of(stored)
-    space, config = definition.space(), _config(definition, created)
+    space, older = definition.space(), _older(definition, created)
+    config = definition.config()
+    if older:
+        assert isinstance(config, auto.Config), "the contract refuses older studies with other algorithms"
+        config = replace(config, older=older)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
     metrics, several = definition.metrics_with_bounds, bool(definition.objectives)
@@ -42,6 +46,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )
     model.tables = tables_of(stored)
+    model.older, model.first_space = older, space if older else None
     model.has_folded = study.model is None
     return model
 
@@ -57,20 +62,15 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model = start(study, log[0])
     model.accept(log[: study.model_seq])
     model.cells = cells
-    space, config = model.dataset.space, _config(model.definition, log[0])
-    record = model.dataset.record()
-    model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
+    space, record = model.dataset.space, model.dataset.record()
+    model.state = model.policy.restore(space, model.config(), study.seed, record, cells, dictionary, study.checkpoint)
     model.saved_seq, model.saved_dictionary = study.model_seq, frozenset(dictionary)
     model.has_folded = study.model is None or study.model["rests_on"] != model.rests_on
     model.prepared = False
     return model
 
 
-def _config(definition: StoredDefinition, created: EventRow | None) -> Any:
-    """The configuration of the engine, with the snapshots of older studies from the event of the study's creation."""
-    config = definition.config()
-    older = [] if created is None else snapshots_of(created.payload)
-    if not older or not isinstance(config, auto.Config):
-        return config
+def _older(definition: StoredDefinition, created: EventRow | None) -> tuple[Older, ...]:
+    """The snapshots of older studies, from the event of the study's creation."""
     names = [axis.name for axis in definition.space().axes]
-    return replace(config, older=tuple(each.older(names) for each in older))
+    return tuple(each.older(names) for each in ([] if created is None else snapshots_of(created.payload)))

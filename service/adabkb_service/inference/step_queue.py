@@ -25,7 +25,16 @@ QUICK, SLOW = range(2)
 """The lanes."""
 FOLDS, LEARNS = "folds", "learns"
 """Kinds of steps: folding, and folding with learning of hyperparameters. All other kinds are names of questions."""
-LONG_AT_FIRST = {LEARNS, "assessment", "front", "importance", "partition", "slice_through", "validation"}
+LONG_AT_FIRST = {
+    LEARNS,
+    "assessment",
+    "front",
+    "importance",
+    "partition",
+    "past_partition",
+    "slice_through",
+    "validation",
+}
 """Kinds whose steps count as long until the first was timed."""
 LONG_SECONDS = 0.03
 """A step with a longer expected processor time belongs to the slow lane."""

@@ -27,7 +27,7 @@ from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
 
 if TYPE_CHECKING:
-    from adabkb_service.inference.questions import Validated
+    from adabkb_service.inference.questions import CellBelief, Validated
 
 Array = NDArray[np.float64]
 
@@ -37,6 +37,10 @@ POINTS = {1: 50, 2: 25}
 """Number of parameters that vary -> default number of values of each."""
 MOST_VALUES = {1: MOST_POINTS, 2: 31}
 """Number of parameters that vary -> maximum number of values of each."""
+MOST_RELEARNED = 400
+"""The maximum number of results from which a past model is learned again, for the replay of the partition."""
+MOST_CELLS = 5000
+"""The maximum number of cells of a replay."""
 
 
 def importance(service: Service, study_id: str, metric: str | None = None) -> answers.Importance:
@@ -175,6 +179,22 @@ def partition(
     _check_metric(service, study_id, metric)
     _, (found, last) = service.ask(study_id, "partition", after, limit, status, metric)
     return [answers.PartitionCell(depth=each.key.count("."), **vars(each)) for each in found], last
+
+
+def past_partition(service: Service, study_id: str, results: int, metric: str | None = None) -> list[CellBelief] | None:
+    """Return the present cells in order of creation, with predictions and marks as after the first ``results`` results.
+
+    None if these are too many to learn from them again (``MOST_RELEARNED``).
+
+    Raises:
+        Unavailable: the model has failed.
+    """
+    _check_metric(service, study_id, metric)
+    if results > MOST_RELEARNED:
+        return None
+    found: list[CellBelief]
+    _, found = service.ask(study_id, "past_partition", results, MOST_CELLS, metric)
+    return found
 
 
 def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImportance]:

@@ -25,7 +25,7 @@ from adabkb_service.operations import assessment_in_words as words
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.edit import check_editable
 from adabkb_service.operations.front import front
-from adabkb_service.operations.naming import Names, within_reach
+from adabkb_service.operations.naming import Names
 from adabkb_service.operations.predict import model_reason, row
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.standing import standing
@@ -78,10 +78,10 @@ class _Facts:
 
     @property
     def gap(self) -> float | None:
-        """The gap after all results. If the model does not answer, the last gap that it reported; None if it has
-        failed."""
+        """The gap after all results, limited by the natural bounds. If the model does not answer, the last gap that it
+        reported; None if it has failed."""
         if self.model is not None:
-            return self.model.gap
+            return render.gap(self.row, self.model.gap)
         return None if self.is_failed else self.study.gap
 
     @property
@@ -236,8 +236,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    told = found.model_copy(update={"gap": within_reach(facts.study, found.gap)})
-    text = words.outlook(told, facts.results, growth, facts.names.quantity().unit)
+    text = words.outlook(found, facts.results, growth, facts.names.quantity().unit)
     return found.model_copy(update={"text": text})
 
 

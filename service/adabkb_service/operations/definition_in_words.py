@@ -9,7 +9,6 @@ from io import StringIO
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
-from adabkb_service.contract.missing import MISSING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
     BoolParameter,
@@ -101,9 +100,9 @@ def belief(known: Belief | None) -> str:
     """Return where the user expects the best value of a parameter; empty if the user has not said so."""
     if known is None:
         return ""
-    if known.weights is not MISSING:
+    if known.weights is not None:
         return ", ".join(f"{text}: {weight:g}" for text, weight in known.weights.items())
-    spread = f"± {shown(known.width)}" if known.width is not MISSING else f"times or over {shown(known.factor)}"
+    spread = f"± {shown(known.width)}" if known.width is not None else f"times or over {shown(known.factor)}"
     return f"{shown(known.around)}, {spread}"
 
 
@@ -172,8 +171,8 @@ def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
         yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
-    if study.stop and study.stop.no_gain_for is not MISSING:
+    if study.stop and study.stop.no_gain_for is not None:
         yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
-    if study.stop and study.stop.gap_share_below is not MISSING:
+    if study.stop and study.stop.gap_share_below is not None:
         share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
         yield "Ends early", f"once further trials will probably gain less than {share}"

@@ -1,4 +1,5 @@
-"""PATCH /v1/studies/{id} with ``parameters`` or ``constraints``: edit the space of a running study.
+"""PATCH /v1/studies/{id} with ``parameters``, ``constraints``, ``mixtures``, ``prior`` or ``baseline``: edit the space
+of a running study.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
@@ -34,14 +35,6 @@ NEEDS_AUTO = (
     f"cannot be edited with this algorithm, whose guarantees hold for a fixed space only; {INSTEAD} (a study with the "
     "profile auto could be edited)"
 )
-COMPARES = (
-    "cannot be edited with the early_stopping rule {rule}, which would compare trials with those in the old space; "
-    f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
-)
-HAS_OLDER = (
-    f"cannot be edited with transfer_from, whose snapshots describe the old space; {INSTEAD} (a study "
-    "without transfer_from could be edited)"
-)
 NO_DEFAULT = (
     "is missing: give the value that the new parameter {name} had in the existing trials, so that their results still "
     "count"
@@ -54,7 +47,7 @@ def edit(
     parameters: Sequence[Fields] | None = None,
     defaults: Fields | None = None,
     catalogues: Mapping[str, Fields] | None = None,
-    constraints: Sequence[str] | None = None,
+    **replaced: Any,
 ) -> None:
     """Edit the space of a study, if the request differs from the current space.
 
@@ -63,11 +56,11 @@ def edit(
         parameters: parameters to replace or add, in the stored form; None for none.
         defaults: values of added parameters in the existing trials.
         catalogues: name of a parameter -> changes of its catalogue's table.
-        constraints: the constraints that replace all former ones; None keeps the former ones.
+        replaced: new values of ``REPLACED`` fields; absent ones keep their values.
 
     Raises:
-        Invalid: the space, a constraint or a row is invalid; a default is missing, or is not a value of its parameter;
-            or the study does not allow edits (see ``check_editable``).
+        Invalid: the space, one of these fields or a row is invalid; a default is missing, or is not a value of its
+            parameter; or the study does not allow edits (see ``check_editable``).
     """
     definition = definition_of(draft.study.definition)
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
@@ -75,19 +68,19 @@ def edit(
     _check_names(parameters or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in lightened(list(new.values()))}
-    rules = None if constraints is None or constraints == definition.constraints else list(constraints)
-    is_same_space = not changes and rules is None and _is_same(_bare(before | new_stored), _bare(before))
+    was = definition.model_dump(mode="json")
+    rules = {name: value for name, value in replaced.items() if not _is_same(value, was.get(name) or type(value)())}
+    is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
         return
-    is_of_rules = parameters is None and rules is not None
-    check_editable(definition, "/constraints" if is_of_rules else "/parameters")
+    check_editable(definition, f"/{next(iter(rules))}" if parameters is None and rules else "/parameters")
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
         "defaults": {**_fixed(new, before), **(defaults or {})},
         **({"catalogues": changes} if changes else {}),
-        **({} if rules is None else {"constraints": rules}),
+        **rules,
     }
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
@@ -142,7 +135,7 @@ def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields
 
 def _is_same(one: Any, other: Any) -> bool:
     """Return whether two values are the same in JSON. (Python's ``==`` does not suffice, since True == 1.)"""
-    return json.dumps(one) == json.dumps(other)
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
@@ -166,15 +159,8 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
     Raises:
         Invalid: it may not.
     """
-    rule, detail = definition.early_stopping, None
     if not definition.algorithm.takes_every_space:
-        detail = NEEDS_AUTO
-    elif rule is not None and rule.compares:
-        detail = COMPARES.format(rule=rule.rule)
-    elif definition.transfer_from:
-        detail = HAS_OLDER
-    if detail is not None:
-        raise Invalid([FieldError(field, detail, "cannot_edit")])
+        raise Invalid([FieldError(field, NEEDS_AUTO, "cannot_edit")])
 
 
 def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,18 +169,19 @@ def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, An
 
 
 def _checked(
-    stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any], rules: Sequence[str] | None
+    stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any], rules: Fields
 ) -> StoredDefinition:
     """Return the definition with the edited space, if it is valid."""
     try:
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
         names = [*before, *(name for name in given if name not in before)]
-        raise Invalid(list(_faults(error, names, given, rules is not None))) from error
-    if rules is not None:
-        _check_rules(rules, definition)
+        raise Invalid(list(_faults(error, names, given, rules))) from error
+    has_constraints = "constraints" in rules
+    if has_constraints:
+        _check_rules(rules["constraints"], definition)
     if excluded := definition.exclusions():
-        raise Invalid([_of_constraint(index, found, rules is not None) for index, found in excluded.items()])
+        raise Invalid([_of_constraint(index, found, has_constraints) for index, found in excluded.items()])
     return definition
 
 
@@ -216,14 +203,12 @@ def _of_constraint(index: int, fault: str, is_given: bool) -> FieldError:
     return _does_not_go(f"constraints.{index}", fault)
 
 
-def _faults(
-    error: ValidationError, names: Sequence[str], given: Sequence[str], has_rules: bool
-) -> Iterator[FieldError]:
+def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str], rules: Fields) -> Iterator[FieldError]:
     """Yield the errors of the edited space, each at a field of the request."""
     for fault in error.errors(include_url=False, include_input=False):
         field, *path = fault["loc"]
         words, place = sentence(fault), ""
-        if field == "constraints" and has_rules:
+        if field in rules:
             yield FieldError(json_pointer(field, *path), words, fault["type"])
             continue
         if field == "parameters" and path:

@@ -21,7 +21,7 @@ from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.stored import definition_of, first_stored
+from adabkb_service.contract.stored import REPLACED, definition_of, first_stored
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
@@ -53,7 +53,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request, kept, re
 MOST_DIFFERENCES = 10
 """The maximum number of fields that the error ``StudyExists`` names."""
 ABSENT = object()
-SPACE = ("parameters", "defaults", "catalogues", "constraints")
+SPACE = ("parameters", "defaults", "catalogues", *REPLACED)
 """The fields of a change that edit the space."""
 
 Position = tuple[datetime, str]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, with_unit
 from adabkb_service.contract.stored import StoredDefinition
@@ -42,13 +41,3 @@ class Names:
     def metric(self, name: str) -> str:
         """Return the label of a metric."""
         return shortened(self.quantity(name).label or name, LONGEST_NAME)
-
-
-def within_reach(study: Study, gap: float | None) -> float | None:
-    """Return the gap of a study, limited by the natural bounds of the objective: if the best yield is 90%, at most 10%
-    can be gained."""
-    best, quantity = study.best, study.quantities.get(OBJECTIVE, UNNAMED)
-    bound = quantity.high if study.direction == "maximize" else quantity.low
-    if gap is None or best is None or bound is None or best.feasible is False:
-        return gap
-    return min(gap, abs(bound - best.value))

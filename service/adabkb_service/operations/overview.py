@@ -3,6 +3,7 @@ of results for charts."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,6 +13,7 @@ from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, within_reach
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
@@ -42,6 +44,8 @@ class StudyLine:
     records: Found
     owner: str | None
     """None if no token is required, or if the study has no owner."""
+    gap: float | None
+    """As in ``StudySummary``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id)) for row in rows]
+            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row)) for row in rows]
         return StudyList(lines, counts)
 
     def table(
@@ -147,6 +151,7 @@ class Overview:
         definition = definition_of(study.definition)
         space = definition.space()
         results = [_result(row, definition, space) for row in rows]
+        _limit_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
     def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
@@ -201,15 +206,23 @@ class Overview:
         with self._service.database.reading() as connection:
             return overview.has_reports(connection, study_id)
 
-    def curves(self, study_id: str) -> list[dict[str, Any]]:
-        """Return the curves of the latest trials with reports, thinned if they are long.
+    def curves(self, study_id: str, numbers: Sequence[int] = (), best: int | None = None) -> list[dict[str, Any]]:
+        """Return the curves of trials with reports, thinned if they are long.
+
+        Args:
+            study_id: the study's id.
+            numbers: the numbers of the trials; by default the latest ones.
+            best: the maximum number of completed trials to return, those with the best results; None for all.
 
         Raises:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
-            studies.get(connection, study_id)
-            found = overview.curves(connection, study_id, MOST_CURVES, MOST_POINTS)
+            study = studies.get(connection, study_id)
+            largest = definition_of(study.definition).sign > 0.0
+            order = None if best is None else overview.Order.LARGEST if largest else overview.Order.SMALLEST
+            which = overview.Which(best or MOST_CURVES, numbers, order)
+            found = overview.curves(connection, study_id, which, MOST_POINTS)
         return [
             {"trial": row.number, "state": row.state, "value": row.value, "worker": row.worker, "points": points}
             for row, points in found
@@ -250,6 +263,22 @@ class Overview:
             row = observations.get(connection, study_id, seq)
             told = overview.events_of_result(connection, study_id, seq)
         return render.observation(row, definition, definition.space()), [render.event(each) for each in told]
+
+
+def _gap(row: overview.ListedStudy) -> float | None:
+    """Return the gap of a study in a list, as ``render.gap`` does."""
+    best = None if row.is_feasible is False else row.best
+    return within_reach(row.gap, best, row.direction, row.objective or {})
+
+
+def _limit_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
+    """Limit the gap of each result by what the natural bounds left above the best result before it."""
+    bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
+    numbers = [seq for seq, _ in records]
+    for each in results:
+        place = bisect_left(numbers, each["seq"])
+        best = records[place - 1][1] if place else None
+        each["gap"] = within_reach(each["gap"], best, definition.direction, bounds)
 
 
 def _line(

@@ -82,7 +82,7 @@ def recommendation(
     return answers.Recommendation(
         model=by_model,
         observed=observed,
-        gap=gap,
+        gap=render.gap(study, gap),
         required_probability=required if is_constrained else None,
         reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
         or (reason if by_model is None else None),

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from adabkb_service.contract.answers import Best, Reason, Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.operations import definition_in_words, manage, wording
+from adabkb_service.operations.values_in_words import shown
 from adabkb_service.storage import observations
 from adabkb_service.storage.rows import StudyState
 from adabkb_service.study.best import counting
@@ -78,10 +79,10 @@ def _counting(draft: Draft) -> set[int]:
 
 
 def _differences(before: Study, after: Study) -> Iterator[Difference]:
-    was = {each.name: _in_words(each) for each in before.parameters}
+    was = {each.name: _in_words(each, before) for each in before.parameters}
     for each in after.parameters:
-        if _in_words(each) != was.get(each.name):
-            yield Difference(what=each.name, before=was.get(each.name, ""), after=_in_words(each))
+        if (now := _in_words(each, after)) != was.get(each.name):
+            yield Difference(what=each.name, before=was.get(each.name, ""), after=now)
     gone, new = (
         [each for each in one.constraints if each not in other.constraints]
         for one, other in ((before, after), (after, before))
@@ -95,9 +96,16 @@ def _differences(before: Study, after: Study) -> Iterator[Difference]:
             yield Difference(what=name, before=one, after=other)
 
 
-def _in_words(parameter: Parameter) -> str:
-    """Return the name, the kind, the values and the condition of a parameter, as a text."""
+def _in_words(parameter: Parameter, study: Study) -> str:
+    """Return the name, the kind, the values and the condition of a parameter, the belief about its best value, and its
+    value in use, as a text."""
     title, when = wording.parameter_title(parameter), wording.condition(parameter)
     named = "" if title == parameter.name else f"{title}: "
     kind = definition_in_words.KINDS[parameter.kind]
-    return f"{named}{kind}, {definition_in_words.values(parameter)}{f', only if {when}' if when else ''}"
+    belief = definition_in_words.belief(study.prior.get(parameter.name))
+    more = [
+        f"only if {when}" if when else "",
+        f"probably best: {belief}" if belief else "",
+        f"in use: {shown(study.baseline[parameter.name])}" if parameter.name in study.baseline else "",
+    ]
+    return f"{named}{'; '.join(filter(None, [f'{kind}, {definition_in_words.values(parameter)}', *more]))}"

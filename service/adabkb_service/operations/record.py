@@ -63,8 +63,9 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
-    _check_not_stopped(trial)
     earlier = _earlier(draft, trial, attempt, is_given=result.attempt is not None)
+    if earlier is None or not _lacks_numbers(draft, earlier):
+        _check_not_stopped(trial)
     result = _with_measured_cost(draft, trial, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
@@ -94,16 +95,19 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
-    """Return the stored result of an attempt of a completed trial; None if there is none. If the request names no
-    attempt, and the trial's first result lacks numbers, return the first result."""
-    if trial.state != "completed":  # a trial is completed by its first result, of whichever attempt
+    """Return the stored result of an attempt of a trial; None if there is none. If the request names no attempt, and
+    the trial's first result lacks numbers, return the first result."""
+    if trial.state not in ("completed", "stopped"):  # a trial ends with its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)
     own = next((known for known in found if known.attempt == attempt), None)
-    metrics = metrics_of(draft.study.definition)
-    if own is None and not is_given and found and missing(metrics, found[0].value, found[0].metrics):
+    if own is None and not is_given and found and _lacks_numbers(draft, found[0]):
         return found[0]
     return own
+
+
+def _lacks_numbers(draft: Draft, result: ObservationRow) -> bool:
+    return bool(missing(metrics_of(draft.study.definition), result.value, result.metrics))
 
 
 def _with_added(
@@ -122,15 +126,20 @@ def _with_measured_cost(
 ) -> TrialValueBody:
     """Return the result with the duration of the attempt as its cost, if the study measures durations and the result
     gives none. A repeated result keeps the stored cost."""
-    if draft.study.definition.get("cost") != "measured" or COST in metrics_of_result(result):
+    if COST in metrics_of_result(result):
         return result
-    if earlier is not None and earlier.metrics is not None:
+    seconds = measured_cost(draft, trial)
+    if seconds is not None and earlier is not None and earlier.metrics is not None:
         seconds = earlier.metrics[COST]
-    elif trial.started_at is not None:
-        seconds = max((draft.now - trial.started_at).total_seconds(), SHORTEST)
-    else:  # a queued trial that was never leased
-        return result
-    return result.model_copy(update={"cost": seconds})
+    return result if seconds is None else result.model_copy(update={"cost": seconds})
+
+
+def measured_cost(draft: Draft, trial: TrialRow) -> float | None:
+    """Return the seconds of a trial's attempt until now; None if the study does not measure them, or if the trial was
+    never leased."""
+    if draft.study.definition.get("cost") != "measured" or trial.started_at is None:
+        return None
+    return max((draft.now - trial.started_at).total_seconds(), SHORTEST)
 
 
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:

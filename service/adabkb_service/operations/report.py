@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from adabkb_service.contract.cost import COST
 from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.reports import MOST_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
+from adabkb_service.operations.record import measured_cost
 from adabkb_service.storage.columns import Estimate
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import curves, lifecycle, render
@@ -105,24 +107,28 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     definition = definition_of(draft.study.definition)
-    rule, sign, curve = definition.early_stopping, definition.sign, trial.curve
+    rule, sign, curve = definition.early_stopping, definition.sign_of_reports, trial.curve
     if rule is None:
         return
     for each in new:
         mark = rule.mark(-1 if curve is None else curve["step"], each.step)
         curve = extended(curve, each.step, each.value, rule, sign)
         if rule.may_stop(each.step) and (mark is not None or not rule.compares):
-            values = {} if mark is None else curves.at_mark(draft, mark)
+            values = {} if mark is None else curves.comparable(draft, mark)
             others = [value for other, value in values.items() if other != trial.number]
             if reason := rule.verdict(curve, others, sign):
-                results = draft.results_of_trials() if rule.compares else {}
+                results = curves.results(draft, rule.metric) if rule.compares else {}
                 estimate = curves.extrapolated(each.value, values, results) if rule.compares else None
                 _stop(draft, trial, new[-1], reason, estimate)
                 return
 
 
 def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
-    """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value."""
+    """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value.
+    Other metrics of the study are not known; the worker may add them to a result."""
+    definition = definition_of(draft.study.definition)
+    rule, cost = definition.early_stopping, measured_cost(draft, trial)
+    metric = None if rule is None else rule.metric
     payload = {
         "attempt": trial.attempt,
         "step": last.step,
@@ -130,8 +136,19 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
         "parameters": trial.parameters,
         "reason": reason,
         "estimate": estimate,
+        **({} if metric is None else {"metric": metric}),
+        **({} if estimate is None or cost is None else {"cost": cost}),
     }
     draft.record("stopped", payload, trial.number)
-    if estimate is None:
-        told = {"observation": draft.study.observations + 1, "value": last.value, "std_error": None}
-        draft.record("observed", {**told, "attempt": trial.attempt, "parameters": trial.parameters}, trial.number)
+    if estimate is not None:
+        return
+    value = {"value": last.value, "std_error": None} if metric is None else {}
+    metrics = {**({} if metric is None else {metric: last.value}), **({} if cost is None else {COST: cost})}
+    result = {
+        "observation": draft.study.observations + 1,
+        "attempt": trial.attempt,
+        "parameters": trial.parameters,
+        **value,
+        **({"metrics": metrics, "std_errors": {}} if definition.metrics_with_bounds else {}),
+    }
+    draft.record("observed", result, trial.number)

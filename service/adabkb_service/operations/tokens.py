@@ -144,7 +144,7 @@ def _made(
         expires_at=body.expires_at,
         revoked_at=None,
         used_at=None,
-        quotas=_given(body.model_dump().get("quotas", {})),
+        quotas=_given(body.quotas.changes()),
     )
     shown = _shown(row)
     with service.database.writing() as connection:

@@ -3,8 +3,6 @@ of points, in coordinates of the new space, with standardized results."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
@@ -14,7 +12,8 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
 from adabkb_service.engine.auto import warp
-from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.axes import Axis
+from adabkb_service.engine.older import holds
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.storage import grants, observations, studies
@@ -31,6 +30,7 @@ DIGITS = 6
 
 UNKNOWN = "is not a study that you may read; give one that GET /v1/studies lists, or leave it out"
 SEVERAL = "has several objectives, and none matches this study's; leave it out"
+NO_OBJECTIVE = "measures none of the objectives of this study ({names}); leave it out, or use the same names"
 NOTHING_SHARED = (
     "has no parameter in common with this study (with the same name and kind, and not fixed); leave it out, or use "
     "the same names"
@@ -47,7 +47,7 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
     Raises:
         Invalid: the caller may not read one of these studies, or it cannot be used; one error per study.
     """
-    made = [_snapshot(connection, study_id, definition, caller) for study_id in definition.transfer_from]
+    made = [_snapshots(connection, study_id, definition, caller) for study_id in definition.transfer_from]
     faults = [
         FieldError(f"/transfer_from/{index}", each, "transfer")
         for index, each in enumerate(made)
@@ -55,30 +55,37 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
     ]
     if faults:
         raise Invalid(faults)
-    return [each for each in made if isinstance(each, Snapshot)]
+    return [snapshot for each in made if not isinstance(each, str) for snapshot in each]
 
 
-def _snapshot(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> Snapshot | str:
-    """Return the snapshot of a study, or the reason why it cannot be used."""
+def _snapshots(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> list[Snapshot] | str:
+    """Return the snapshots of a study, one for each objective that it measures, or the reason why it cannot be used."""
     study = studies.find(connection, study_id)
     if study is None or not _may_read(connection, study_id, caller):
         return UNKNOWN
     older = definition_of(study.definition)
-    if older.objectives:
+    if older.objectives and not new.objectives:
         return SEVERAL
+    measured = {metric.name for metric in older.metrics_with_bounds}
+    goals = {each.name: each.goal for each in new.metrics_with_bounds if each.goal and each.name in measured}
+    if new.objectives and not goals:
+        return NO_OBJECTIVE.format(names=", ".join(each.metric for each in new.objectives))
     kinds = {each.name: each.kind for each in older.parameters}
     shared = [each.name for each in new.parameters if each.kind == kinds.get(each.name) and each.kind != "fixed"]
     if not shared:
         return NOTHING_SHARED
-    points, values = _results(connection, study, older, new, shared)
-    if len(points) < FEWEST_RESULTS:
-        return TOO_FEW.format(count=len(points), fewest=FEWEST_RESULTS)
-    results = older.sign * np.array(values)
-    rows = _chosen(results, min(MOST_POINTS, MOST_NUMBERS // len(shared)))
-    outputs = warp.fit(results[rows]).forward(results[rows])
-    return Snapshot(
-        study=study_id, parameters=shared, points=[points[row] for row in rows], outputs=outputs.round(DIGITS).tolist()
-    )
+    found, most = [], min(MOST_POINTS, MOST_NUMBERS // (len(shared) * max(len(goals), 1)))
+    signs: list[tuple[str | None, float]] = [*goals.items()] or [(None, older.sign)]
+    for metric, sign in signs:
+        points, values = _results(connection, study, older, new, shared, metric)
+        if len(points) < FEWEST_RESULTS:
+            return TOO_FEW.format(count=len(points), fewest=FEWEST_RESULTS)
+        results = sign * np.array(values)
+        rows = _chosen(results, most)
+        outputs = warp.fit(results[rows]).forward(results[rows]).round(DIGITS).tolist()
+        of_rows = [points[row] for row in rows]
+        found.append(Snapshot(study=study_id, parameters=shared, points=of_rows, outputs=outputs, metric=metric))
+    return found
 
 
 def _may_read(connection: Connection, study_id: str, caller: Caller) -> bool:
@@ -88,18 +95,28 @@ def _may_read(connection: Connection, study_id: str, caller: Caller) -> bool:
 
 
 def _results(
-    connection: Connection, study: StudyRow, older: StoredDefinition, new: StudyDefinition, shared: list[str]
+    connection: Connection,
+    study: StudyRow,
+    older: StoredDefinition,
+    new: StudyDefinition,
+    shared: list[str],
+    metric: str | None,
 ) -> tuple[list[list[float]], list[float]]:
-    """Return the results that lie in both current spaces: their positions along the shared axes, and their values."""
+    """Return the results that lie in both current spaces: their positions along the shared axes, and their values, or
+    those of a metric."""
     space, was = new.space(), older.space()
     rests = zip(space.axes, space.activity.rest.tolist(), strict=True)
     axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
     points, values = [], []
-    for row in observations.best_and_others(connection, study.id, maximize=older.sign > 0, count=LOOKED_AT):
-        position = _position(row, was, axes)
-        if position is not None and row.value is not None:
+    if metric is None:
+        rows = observations.best_and_others(connection, study.id, maximize=older.sign > 0, count=LOOKED_AT)
+    else:
+        rows = observations.spread(connection, study.id, 2 * LOOKED_AT)
+    for row in rows:
+        position, value = _position(row, was, axes), row.value if metric is None else (row.metrics or {}).get(metric)
+        if position is not None and value is not None:
             points.append(position)
-            values.append(row.value)
+            values.append(value)
     return points, values
 
 
@@ -109,15 +126,10 @@ def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -
     point = was.present(row.parameters)
     if point is None:
         return None
-    if not all(_holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):
+    if not all(holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):
         return None
     exact = [axis.encode(point[axis.name]) if axis.name in point else rest for axis, rest in axes]
     return [round(min(max(each, 0.0), 1.0), DIGITS) for each in exact]
-
-
-def _holds(axis: Axis, value: Any) -> bool:
-    """Return whether a value is a choice of an axis or, on a numerical axis, lies within its range."""
-    return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else axis.low <= value <= axis.high
 
 
 def _chosen(results: Array, count: int) -> list[int]:

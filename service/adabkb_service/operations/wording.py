@@ -14,7 +14,6 @@ from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
-from adabkb_service.operations.naming import within_reach
 from adabkb_service.operations.values_in_words import figure
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
@@ -147,11 +146,6 @@ def number(study: Study, name: str | None, value: float | None) -> str:
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
     """Format a number of a metric, or of the objective, with its unit."""
     return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
-
-
-def gap(study: Study) -> str:
-    """Format the gap, limited by the natural bounds of the objective."""
-    return figure(within_reach(study, study.gap), 3)
 
 
 def difference(study: Study, value: float) -> str:

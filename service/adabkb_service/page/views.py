@@ -21,8 +21,10 @@ from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
+from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.operations import (
+    analysis,
     files,
     manage,
     read,
@@ -34,7 +36,7 @@ from adabkb_service.operations import (
     webhooks,
     wording,
 )
-from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.overview import MOST_CURVES, Overview
 from adabkb_service.operations.preview import preview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import study_report
@@ -340,9 +342,15 @@ async def get_progress(request: Request, study_id: StudyId, overview: OverviewDe
 
 @data.get("/studies/{study_id}/curves.json")
 @needs("read")
-async def get_curves(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """The data of the chart of learning curves."""
-    return await _chart(request, partial(overview.curves, study_id))
+async def get_curves(
+    request: Request,
+    study_id: StudyId,
+    overview: OverviewDep,
+    trial: Annotated[list[Count] | None, Query(max_length=MOST_CURVES)] = None,
+    best: Annotated[int | None, Query(ge=1, le=MOST_CURVES)] = None,
+) -> Response:
+    """The learning curves of some trials, of the best ones, or of the latest ones."""
+    return await _chart(request, partial(overview.curves, study_id, trial or (), best))
 
 
 @data.get("/studies/{study_id}/forbidden.json")
@@ -355,6 +363,25 @@ async def get_forbidden(
 ) -> Response:
     """The regions of two parameters that the constraints exclude."""
     return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
+
+
+@data.get("/studies/{study_id}/past.json")
+@needs("read", model=True)
+async def get_past(
+    study_id: StudyId,
+    reading: ReadingDep,
+    results: Annotated[int, Query(ge=0, le=2**31 - 1)],
+    metric: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Predictions and marks of the cells after the first results, for the replay of the partition; null if these
+    results are too many."""
+    return await reading(lambda service, _: _json(_past(service, study_id, results, metric)), study_id)
+
+
+def _past(service: Service, study_id: str, results: int, metric: str | None) -> list[dict[str, Any]] | None:
+    found = analysis.past_partition(service, study_id, results, metric)
+    names = ("key", "status", "mean", "std", "index")
+    return None if found is None else [{name: getattr(each, name) for name in names} for each in found]
 
 
 @data.get("/studies/{study_id}/timeline.json")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, insert, select, update
 
 from adabkb_service.errors import ObservationNotFound
 from adabkb_service.storage import bounded_pages
@@ -101,16 +100,39 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
     query = select(observations).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.value.is_not(None)
     )
-    last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
-    every = connection.execute(last).scalar_one() // count + 1
-    value, large = observations.c.value, (observations.c.parameters,)
+    value = observations.c.value
     best = (value.desc() if maximize else value, observations.c.seq)
-    page_of = partial(bounded_pages.read, connection, row=ObservationRow, large=large, limit=count)
     found = [
-        *page_of(query, order=best).rows,
-        *page_of(query.where(observations.c.seq % every == 0), order=(observations.c.seq,)).rows,
+        *_page(connection, query, best, count),
+        *_page(connection, query.where(_evenly(connection, study_id, count)), (observations.c.seq,), count),
     ]
     return sorted({row.seq: row for row in found}.values(), key=lambda row: row.seq)
+
+
+def spread(connection: Connection, study_id: str, count: int) -> list[ObservationRow]:
+    """About ``count`` observations that are not excluded, evenly spread over all, ordered by number. Fewer if they are
+    large."""
+    query = select(observations).where(
+        observations.c.study_id == study_id,
+        observations.c.excluded.is_(False),
+        _evenly(connection, study_id, count),
+    )
+    return _page(connection, query, (observations.c.seq,), count)
+
+
+def _evenly(connection: Connection, study_id: str, count: int) -> ColumnElement[bool]:
+    """Whether an observation is one of about ``count`` that are evenly spread over all."""
+    last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
+    every = connection.execute(last).scalar_one() // count + 1
+    is_one: ColumnElement[bool] = observations.c.seq % every == 0
+    return is_one
+
+
+def _page(
+    connection: Connection, query: Select[Any], order: tuple[ColumnElement[Any], ...], count: int
+) -> list[ObservationRow]:
+    large = (observations.c.parameters,)
+    return bounded_pages.read(connection, query, order=order, row=ObservationRow, large=large, limit=count).rows
 
 
 def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, select, true
@@ -51,14 +52,22 @@ class ListedStudy:
     updated_at: datetime
     objectives: list[Any] | None
     best: float | None
+    is_feasible: bool | None
+    """Whether the best result satisfies all bounds of metrics; None without metrics."""
     gap: float | None
+    direction: str | None
+    objective: dict[str, Any] | None
+    """The quantity of the objective; None if it has no name, unit or natural bounds."""
 
 
 _LISTED = (
     *(studies.c[field.name] for field in fields(ListedStudy) if field.name in studies.c and field.name != "best"),
     studies.c.definition["objectives"],
     studies.c.best["value"].as_float(),
+    studies.c.best["feasible"].as_boolean(),
     studies.c.model["gap"].as_float(),
+    studies.c.definition["direction"].as_string(),
+    studies.c.definition["quantities", "value"],
 )
 
 
@@ -217,11 +226,38 @@ def has_reports(connection: Connection, study_id: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-def curves(connection: Connection, study_id: str, last: int, points: int) -> list[tuple[TrialRow, list[list[float]]]]:
-    """The last trials with reports, ordered by number. With each come about ``points`` pairs [step, value] of its last
-    attempt, among them the first and the last."""
+class Order(Enum):
+    """Which results are the best ones."""
+
+    SMALLEST = "smallest"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which trials with reports: some by number, the best completed ones, or else the last ones."""
+
+    most: int
+    """The maximum number of trials."""
+    numbers: Sequence[int] = ()
+    best: Order | None = None
+    """None for the last trials."""
+
+
+def curves(
+    connection: Connection, study_id: str, which: Which, points: int
+) -> list[tuple[TrialRow, list[list[float]]]]:
+    """Trials with reports, ordered by number. With each come about ``points`` pairs [step, value] of its last attempt,
+    among them the first and the last."""
     reporting = select(trials).where(trials.c.study_id == study_id, trials.c.curve.is_not(None))
-    rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(trials.c.number.desc()).limit(last))]
+    if which.numbers:
+        reporting = reporting.where(trials.c.number.in_(which.numbers))
+    order: list[ColumnElement[Any]] = [trials.c.number.desc()]
+    if which.best is not None:
+        reporting = reporting.where(trials.c.value.is_not(None))
+        order.insert(0, trials.c.value.desc() if which.best is Order.LARGEST else trials.c.value)
+    rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(*order).limit(which.most))]
+    rows.sort(key=lambda row: row.number)
     numbered = (
         select(
             reports.c.trial,
@@ -242,4 +278,4 @@ def curves(connection: Connection, study_id: str, last: int, points: int) -> lis
     found: dict[int, list[list[float]]] = {row.number: [] for row in rows}
     for trial, step, value in connection.execute(thinned.order_by(numbered.c.trial, numbered.c.step)):
         found[trial].append([step, value])
-    return [(row, found[row.number]) for row in reversed(rows) if found[row.number]]
+    return [(row, found[row.number]) for row in rows if found[row.number]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Text, bindparam, cast, func, insert, or_, select, union_all, update
 
@@ -94,10 +94,22 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
-def results(connection: Connection, study_id: str) -> dict[int, float]:
-    """Number -> value of the completed trials."""
-    query = select(trials.c.number, trials.c.value).where(trials.c.study_id == study_id, trials.c.state == "completed")
-    return {row.number: row.value for row in connection.execute(query)}
+class Reporting(NamedTuple):
+    """A trial that has reported intermediate values."""
+
+    number: int
+    state: TrialState
+    parameters: dict[str, Any]
+    value: float | None
+    metrics: dict[str, float] | None
+
+
+def reporting(connection: Connection, study_id: str) -> list[Reporting]:
+    """The trials that have reported intermediate values in their current attempt."""
+    query = select(*(trials.c[name] for name in Reporting._fields)).where(
+        trials.c.study_id == study_id, trials.c.curve.is_not(None)
+    )
+    return [Reporting(*row) for row in connection.execute(query)]
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:

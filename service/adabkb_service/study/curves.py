@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Mapping
 from statistics import fmean, pstdev, stdev
 
+from adabkb_service.contract.metrics import metrics_of, total_violation
+from adabkb_service.contract.stored import is_edited
 from adabkb_service.storage import reports
 from adabkb_service.storage.columns import Estimate
 from adabkb_service.study.draft import Draft
@@ -26,6 +28,34 @@ def at_mark(draft: Draft, mark: int) -> dict[int, float]:
     """Trial -> value at the mark, as reported by the last of its attempts that reached the mark."""
     stored = reports.at_mark(draft.connection, draft.study.id, mark)
     return stored | {row.trial: row.value for row in draft.reports.values() if row.mark == mark}
+
+
+def comparable(draft: Draft, mark: int) -> dict[int, float]:
+    """Trial -> value at the mark, of the trials with which others are compared: all but those outside of an edited
+    space, and those whose results violate bounds."""
+    values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
+    if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
+        return values
+    known = draft.reporting()
+
+    def counts(number: int) -> bool:
+        trial = known.get(number)
+        if trial is None:  # its current attempt has no reports yet
+            return False
+        is_feasible = not (trial.state == "completed" and total_violation(metrics, trial.metrics or {}))
+        return is_feasible and draft.space.present(trial.parameters) is not None
+
+    return {number: value for number, value in values.items() if counts(number)}
+
+
+def results(draft: Draft, metric: str | None) -> dict[int, float]:
+    """Trial -> final value, of the completed trials that have reported values; of a metric if the study has several
+    objectives."""
+    completed = {number: each for number, each in draft.reporting().items() if each.state == "completed"}
+    found = {
+        number: each.value if metric is None else (each.metrics or {}).get(metric) for number, each in completed.items()
+    }
+    return {number: value for number, value in found.items() if value is not None}
 
 
 def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> Estimate:

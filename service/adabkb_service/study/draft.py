@@ -30,6 +30,7 @@ from adabkb_service.storage.rows import (
     TrialRow,
     as_values,
 )
+from adabkb_service.storage.trials import Reporting
 from adabkb_service.study import best, transitions
 from adabkb_service.study.cached_study import CachedStudy
 
@@ -197,11 +198,14 @@ class Draft:
         known = self._trials.get(number) or self._before.trials.get(number)
         return known or trials.get(self.connection, self.study.id, number)
 
-    def results_of_trials(self) -> dict[int, float]:
-        """Number -> value of the completed trials."""
-        found = trials.results(self.connection, self.study.id)
-        changed = {number: row.value for number, row in self._trials.items() if row.state == "completed"}
-        return found | {number: value for number, value in changed.items() if value is not None}
+    def reporting(self) -> dict[int, Reporting]:
+        """Number -> trial, for those that have reported intermediate values in their current attempt."""
+        stored = {each.number: each for each in trials.reporting(self.connection, self.study.id)}
+        changed = {
+            number: Reporting(*(getattr(row, name) for name in Reporting._fields))
+            for number, row in self._trials.items()
+        }
+        return stored | changed
 
     def put_trial(self, row: TrialRow) -> None:
         """As in ``transitions.Rows``."""

@@ -108,7 +108,7 @@ def summary(study: StudyRow) -> StudySummary:
         reason=reason,
         counts=render.counts(study),
         best=render.best(study),
-        gap=None if study.model is None else study.model["gap"],
+        gap=None if study.model is None else render.gap(study, study.model["gap"]),
         revision=study.study_seq,
     )
 

@@ -48,7 +48,7 @@ def checked_metrics(
     fields = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
-            *_missing(metrics, {**_known(earlier), **values}, partial=result.partial),
+            *_missing(metrics, {**_known(earlier), **values}, partial=result.partial, is_first=earlier is None),
             *_without_value(metrics, {**_known(earlier), **values}, errors),
             *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
             *_unpaid(metrics, values),
@@ -136,10 +136,12 @@ def _of_value(
         yield FieldError("/std_error", SEVERAL.format(names=", ".join(names), field="std_errors"), "objectives")
 
 
-def _missing(metrics: tuple[Metric, ...], values: Mapping[str, float], *, partial: bool) -> Iterator[FieldError]:
+def _missing(
+    metrics: tuple[Metric, ...], values: Mapping[str, float], *, partial: bool, is_first: bool
+) -> Iterator[FieldError]:
     names = [metric.name for metric in metrics if metric.name not in values]
     if partial:
-        if any(metric.is_cost and metric.name in names for metric in metrics):
+        if is_first and any(metric.is_cost and metric.name in names for metric in metrics):
             yield FieldError("/cost", "is required, also of a partial result: it counts towards the budget", "missing")
         return
     if names and not values:

@@ -23,6 +23,7 @@ from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
+from adabkb_service.contract.quantities import OBJECTIVE, within_reach
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
@@ -102,6 +103,14 @@ def recommended(found: Recommended) -> ModelRecommendation:
 def best(study: StudyRow) -> Best | None:
     """The view of a study's best result."""
     return None if study.best is None else Best(**study.best)
+
+
+def gap(study: StudyRow, found: float | None) -> float | None:
+    """The view of a gap that the model of a study has found: limited by the natural bounds of the objective."""
+    if study.best is None or study.best.get("feasible") is False:
+        return found
+    bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})
+    return within_reach(found, study.best["value"], study.definition.get("direction"), bounds)
 
 
 def counts(study: StudyRow) -> Counts:

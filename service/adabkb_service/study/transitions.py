@@ -207,7 +207,7 @@ def _reported(rows: Rows, event: EventRow) -> Columns:
     for step, value in event.payload["reports"]:
         mark = None if rule is None else rule.mark(-1 if curve is None else curve["step"], step)
         rows.put_report(ReportRow(trial.study_id, trial.number, attempt, step, value, mark, event.created_at))
-        curve = extended(curve, step, value, rule, definition.sign)
+        curve = extended(curve, step, value, rule, definition.sign_of_reports)
     return _moved(rows, trial, curve=curve)
 
 
@@ -216,7 +216,8 @@ def _stopped(rows: Rows, event: EventRow) -> Columns:
     over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
     moved = _moved(rows, _trial(rows, event), state="stopped", **over)
-    return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved}
+    spent = study.cost_spent + payload.get("cost", 0.0)  # of a stopped trial without a result, if costs are measured
+    return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved, "cost_spent": spent}
 
 
 def _annotated(rows: Rows, event: EventRow) -> Columns:
@@ -250,7 +251,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     if trial.state == "completed":  # a replicate
         return changed
     if trial.state == "stopped":  # an early-stopping rule that takes the last report as the result
-        return {**changed, **_moved(rows, trial, value=row.value)}
+        return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
     outcome = {"value": row.value, "metrics": row.metrics}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}

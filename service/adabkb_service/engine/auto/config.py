@@ -73,9 +73,13 @@ class Problem:
         """The axes by kind."""
         return Domain(self.space)
 
+    def older_of(self, metric: str | None) -> tuple[OlderMean, ...]:
+        """The mean functions of older studies for one of several objectives; for the only one if None."""
+        return tuple(mean for each, mean in zip(self.config.older, self._older, strict=True) if each.metric == metric)
+
     @cached_property
-    def older(self) -> tuple[OlderMean, ...]:
-        """The mean functions of older studies, learned on first use."""
+    def _older(self) -> tuple[OlderMean, ...]:
+        """The mean functions of ``config.older``, learned on first use."""
         # Imported here, since only decisions need it; the server imports this module for ``Config``.
         from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View
@@ -192,7 +192,7 @@ def _slide(view: View, beta: float, feasible: Feasible, start: Array, moving: Bo
         restrictions.append(
             {"type": "eq", "fun": lambda x: parts @ (whole(x) - start), "jac": lambda _: parts[:, moving]}
         )
-    end = minimize(
+    end = scipy.optimize.minimize(
         falling,
         start[moving],
         jac=True,

@@ -117,23 +117,35 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
     own: Single | Scalarised
     if state.problem.has_several:
         weighted = _is_prior_trusted(state)
-        own = scalarised(state, lambda each: _with_prior(state, _of_metric(state, each, out), weighted))
+
+        def objective_of(measured: State, metric: Metric) -> Single:
+            posterior = _with_older(state, measured, metric.name)
+            return _with_prior(state, _of_metric(state, measured, posterior, out), weighted)
+
+        own = scalarised(state, objective_of)
     else:
-        known = _with_older(state) if objective is state.surrogate else objective  # no older studies in a restart
+        known = _with_older(state, state) if objective is state.surrogate else objective  # not in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
-    if state.problem.config.per_cost and state.record.size:
+    if state.problem.config.per_cost and _cost_of(state).record.size:
         sought = _per_cost(state, own)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
 
 
-def _with_older(state: State) -> Surrogate | Transferred:
-    """Return the posterior of a state, combined with older studies as long as it uses all rows exactly."""
-    record, older = state.record, state.problem.older
-    if not older or state.checkpoint.dictionary is not None:
-        return state.surrogate
-    return transferred(state.surrogate, record.positions, state.warp.forward(record.values), older)
+def _with_older(state: State, measured: State, metric: str | None = None) -> Surrogate | Transferred:
+    """Return the posterior of the state of an objective, combined with older studies as long as it uses all rows
+    exactly.
+
+    Args:
+        state: the state of the study.
+        measured: that of the objective.
+        metric: its name, if there are several.
+    """
+    record, older = measured.record, state.problem.older_of(metric)
+    if not older or measured.checkpoint.dictionary is not None:
+        return measured.surrogate
+    return transferred(measured.surrogate, record.positions, measured.warp.forward(record.values), older)
 
 
 def _is_prior_trusted(state: State) -> bool:
@@ -153,9 +165,8 @@ def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | Prior
 
 
 def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
-    """Return the view per cost, given at least one result."""
-    config = state.problem.config
-    (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
+    """Return the view per cost, given at least one cost."""
+    config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
     left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
@@ -165,21 +176,30 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 
 
+def _cost_of(state: State) -> State:
+    """Return the state of the metric cost."""
+    (found,) = (
+        each for each, metric in zip(state.metrics, state.problem.config.metrics, strict=True) if metric.is_cost
+    )
+    return found
+
+
 def _bounded(state: State, measured: State, metric: Metric, out: HandedOut) -> Bounded:
     """Return a metric with bounds. Its posterior is conditioned on failed points and on evaluated points where the
     metric is not known yet."""
     lower, upper = measured.in_model_outputs(metric)
     noise_ratio = measured.checkpoint.hyperparameters.noise_ratio
-    return Bounded(_of_metric(state, measured, out), lower, upper, noise_ratio)
+    return Bounded(_of_metric(state, measured, measured.surrogate, out), lower, upper, noise_ratio)
 
 
-def _of_metric(state: State, measured: State, out: HandedOut) -> Surrogate:
-    """Return the posterior of a metric, conditioned on failed points, and on evaluated points where the metric is not
+def _of_metric(state: State, measured: State, posterior: W, out: HandedOut) -> W:
+    """Return a posterior of a metric, conditioned on failed points, and on evaluated points where the metric is not
     known yet as if its mean had been observed there."""
     awaited = _without(state.record, measured.record)
-    return _fantasized(
-        _with_failures_imputed(measured.surrogate, measured.warp, measured.record.values, out.failed), measured, awaited
-    )
+    imputed = _with_failures_imputed(posterior, measured.warp, measured.record.values, out.failed)
+    if not len(awaited):
+        return imputed
+    return imputed.condition(awaited, None, np.full(len(awaited), measured.checkpoint.hyperparameters.noise_ratio))
 
 
 def _without(record: Record, known: Record) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -35,5 +35,7 @@ def _maximum(index: Callable[[Array], tuple[Array, Array]], start: Array, free: 
         return -float(value[0]), -gradient[0]
 
     ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
-    end = minimize(falling, start, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": iterations}).x
+    end = scipy.optimize.minimize(
+        falling, start, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": iterations}
+    ).x
     return np.clip(end, 0.0, 1.0) if np.isfinite(end).all() else start

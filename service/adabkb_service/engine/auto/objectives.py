@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import pareto
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, violations
 from adabkb_service.engine.auto.outcomes import View
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted
+from adabkb_service.engine.auto.prior_weighted import Single
 from adabkb_service.engine.auto.scalarised import Objective, Scalarised
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent, within_reach
-from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
@@ -125,16 +124,16 @@ def middle(state: State) -> int | None:
     return int(rows[np.argmax(shares.min(axis=1))])
 
 
-def scalarised(state: State, view: Callable[[State], Surrogate | PriorWeighted]) -> Scalarised:
+def scalarised(state: State, view: Callable[[State, Metric], Single]) -> Scalarised:
     """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later."""
     found = summary(state)
     pairs = zip(objectives(state), found.reference.tolist(), found.best.tolist(), strict=True)
-    each = tuple(_objective(measured, view(measured), *ends) for (measured, _), *ends in pairs)
+    each = tuple(_objective(measured, view(measured, metric), *ends) for (measured, metric), *ends in pairs)
     shares = (found.front - found.reference) / np.array([objective.span for objective in each])
     return Scalarised(each, shares, np.ones((1, len(each))), np.zeros(1))
 
 
-def _objective(state: State, view: Surrogate | PriorWeighted, reference: float, best: float) -> Objective:
+def _objective(state: State, view: Single, reference: float, best: float) -> Objective:
     span = best - reference if best > reference else 1.0  # no result is better than the reference yet
     noise_ratio = state.checkpoint.hyperparameters.noise_ratio
     return Objective(view, state.warp, within_reach(state), reference, span, noise_ratio)

@@ -156,16 +156,25 @@ def objective_of(view: View) -> Surrogate | None:
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
     """Return positions, (k, d) each, that a prior favours, drawn with (seed, step)."""
     own = _without_bounds_and_cost(view)
-    if isinstance(own, Scalarised):
-        own = own.objectives[0].posterior
-    return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
+    if not isinstance(own, Scalarised):
+        return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
+    first, *others = (each.posterior for each in own.objectives)  # the prior is the same for all
+    others = [each.posterior if isinstance(each, PriorWeighted) else each for each in others]
+    favoured = [first] if isinstance(first, PriorWeighted | Transferred) else []
+    return [each.candidates(draw) for each in (*favoured, *(each for each in others if isinstance(each, Transferred)))]
 
 
-def trust_of(view: View) -> tuple[float, ...]:
-    """Return the trust in each older study, (J,); empty if none is used."""
+def trust_of(view: View) -> dict[str, float]:
+    """Return the trust in each older study; empty if none is used. With several objectives, the mean over them."""
     own = _without_bounds_and_cost(view)
-    own = own.posterior if isinstance(own, PriorWeighted) else own
-    return tuple(own.trust.tolist()) if isinstance(own, Transferred) else ()
+    each = [objective.posterior for objective in own.objectives] if isinstance(own, Scalarised) else [own]
+    found: dict[str, float] = {}
+    for posterior in each:
+        single = posterior.posterior if isinstance(posterior, PriorWeighted) else posterior
+        if isinstance(single, Transferred):
+            for mean, trust in zip(single.older, single.trust.tolist(), strict=True):
+                found[mean.study] = found.get(mean.study, 0.0) + trust / len(each)
+    return found
 
 
 def _without_bounds_and_cost(view: View) -> Single | Scalarised:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.state import State
@@ -57,7 +57,7 @@ class Plateaus:
         """Return which positions, (k, d), are on a plateau, with the reach of this step of the study."""
         if not self.are_found:
             return np.zeros(len(positions), dtype=bool)
-        distances = cdist(_scaled(self.domain, positions, self.scales), self.points)
+        distances = scipy.spatial.distance.cdist(_scaled(self.domain, positions, self.scales), self.points)
         widths = self.widths[distances.argmin(axis=1)]
         held: Bools = (widths > 0.0) & (distances.min(axis=1) <= widths * REACHES[step % len(REACHES)])
         return held
@@ -84,7 +84,7 @@ def plateaus(state: State) -> Plateaus:
     widths = np.zeros(len(rows))
     for each in np.flatnonzero(np.bincount(plateau) > 1):
         members = plateau == each
-        widths[members] = cdist(points[members], points[members]).max(axis=1)
+        widths[members] = scipy.spatial.distance.cdist(points[members], points[members]).max(axis=1)
     widths[widths < NARROWEST] = 0.0
     return Plateaus(problem.domain, scales, points, widths) if (widths > 0.0).mean() >= SHARE else none
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto import slsqp
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted
+from adabkb_service.engine.auto.prior_weighted import Single
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.randomness import uniforms
@@ -47,7 +47,7 @@ APART = 1 << 40
 class Objective:
     """One of several objectives."""
 
-    posterior: Surrogate | PriorWeighted
+    posterior: Single
     warp: Warp
     ends: tuple[float, float]
     """Range in which the warp can be inverted. Bounds are clipped to it."""
@@ -59,7 +59,7 @@ class Objective:
 
     def of_step(self, step: int) -> Objective:
         """Return the objective in the view for a step, counted from 0."""
-        if not isinstance(self.posterior, PriorWeighted):
+        if isinstance(self.posterior, Surrogate):
             return self
         return replace(self, posterior=self.posterior.of_step(step))
 

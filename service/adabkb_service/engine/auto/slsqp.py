@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,7 +33,7 @@ def maximum(
         margins: returns values that must not be negative at a position, (m,), and their gradients, (m, d).
     """
     ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
-    found = minimize(
+    found = scipy.optimize.minimize(
         lambda x: _negative(value(x)),
         start,
         jac=True,

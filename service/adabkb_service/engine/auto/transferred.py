@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
 from adabkb_service.engine.auto.domain import Domain
@@ -59,6 +59,8 @@ ITERATIONS = 40
 class OlderMean:
     """The posterior mean of an older study's results along the shared axes."""
 
+    study: str
+    """Id of the older study."""
     axes: NDArray[np.int64]
     """(s,) shared axes of the new study."""
     posterior: Surrogate
@@ -88,7 +90,7 @@ def learned(older: Older, domain: Domain) -> OlderMean:
     noises = np.full(len(outputs), found.noise_ratio)
     kernel = found.kernel(categorical, components, periodic)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
-    return OlderMean(axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
+    return OlderMean(older.study, axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _trust(own: Surrogate, means: Array, outputs: Array) -> tuple[Array, float]:
     whitened = own.factor @ np.column_stack([outputs, means])
     ridge = math.sqrt(RIDGE)
     A = np.vstack([whitened[:, 1:], ridge * np.eye(studies)])
-    trust, _ = nnls(A, np.append(whitened[:, 0], np.full(studies, ridge)))
+    trust, _ = scipy.optimize.nnls(A, np.append(whitened[:, 0], np.full(studies, ridge)))
     errors = (own.factor.T @ whitened) / np.sqrt(np.einsum("ij,ij->j", own.factor, own.factor))[:, None]
     left = errors[:, 0] - errors[:, 1:] @ trust
     before, after = (SMALLEST + float(each @ each) for each in (errors[:, 0], left))

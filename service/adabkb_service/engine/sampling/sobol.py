@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import scipy  # imports its packages on first use
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from adabkb_service.engine.randomness import uniforms
 
@@ -34,7 +34,7 @@ def shifted_sobol(seed: int, number: int, dimension: int) -> Array:
 
 @lru_cache(16)
 def _block(dimension: int, number: int) -> NDArray[np.uint64]:
-    engine = qmc.Sobol(dimension, scramble=False, bits=BITS)
+    engine = scipy.stats.qmc.Sobol(dimension, scramble=False, bits=BITS)
     if number:
         engine.fast_forward(number * BLOCK)
     found: NDArray[np.uint64] = (engine.random(BLOCK) * 2.0**BITS).astype(np.uint64)

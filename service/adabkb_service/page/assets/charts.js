@@ -1,6 +1,6 @@
 // A frame around every chart: it is drawn when it comes into view, drawn again when the study has changed, says what it
 // has nothing to show of, and is saved as
-// SVG, PNG or CSV. In a report, which is printed, all are drawn at once.
+// SVG, PNG or CSV. In a report, which is printed, all that are chosen are drawn at once.
 
 import { byId, dataOf, every, one } from "./elements.js";
 import { say } from "./toasts.js";
@@ -28,6 +28,22 @@ export const RAMP = [
   "#b5de2b",
   "#fde725",
 ];
+
+/** Colours that stay apart for everybody (Okabe and Ito), and what they are drawn with where they come again. */
+const APART = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const AGAIN = [
+  { type: "solid", symbol: "circle" },
+  { type: "dashed", symbol: "triangle" },
+  { type: "dotted", symbol: "diamond" },
+];
+
+/** How one of several things is drawn, so that it can be told from the others.
+ * @param {number} place of it among the others
+ */
+export const apart = (place) => ({
+  color: APART[place % APART.length],
+  ...AGAIN[Math.floor(place / APART.length) % AGAIN.length],
+});
 
 /** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation
  * marks.

@@ -1,23 +1,32 @@
-// What trials reported before their end, step by step.
+// What trials reported before their end, step by step: of the last ones, of the best ones, or of some that a person
+// compares.
 
-import { Chart, colours, common, numbers } from "./charts.js";
+import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { counted, figure } from "./words.js";
 
+const MOST_TRIALS = 100;
 /** @type {Record<string, string>} */
 const NAMES = { active: "under way", completed: "completed", stopped: "stopped early", failed: "failed" };
 
 /** @param {import("./data.js").StudyData} data */
 export function curvesChart(data) {
-  const isLog = byId("curves-log", HTMLInputElement);
+  const [isLog, trials] = ["log", "trials"].map((part) => byId(`curves-${part}`, HTMLInputElement));
+  const which = byId("curves-which", HTMLSelectElement);
+  /** @type {Curve[]} */
+  let curves = [];
   const make = async () => {
-    const curves = await data.curves();
-    if (!curves.length) return { empty: "No trial has reported a value yet." };
+    const numbered = (trials.value.match(/[1-9]\d{0,8}/g) ?? []).slice(0, MOST_TRIALS);
+    which.disabled = numbered.length > 0;
+    const ofBest = which.value ? `?best=${which.value}` : "";
+    curves = await data.curves(
+      numbered.length ? `?${new URLSearchParams(numbered.map((each) => ["trial", each]))}` : ofBest,
+    );
+    if (!curves.length) return { empty: nothing(numbered, ofBest) };
     const ink = colours();
-    /** @type {Record<string, string>} */
-    const tint = { active: ink.accent, completed: ink.good, stopped: ink.warn, failed: ink.bad };
-    /** @type {Record<string, string>} */
-    const dash = { stopped: "dashed", failed: "dotted" };
+    const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
+    const named = (/** @type {Curve} */ each) =>
+      numbered.length ? `trial ${each.trial}` : (NAMES[each.state] ?? "given back");
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
     isLog.disabled = !canBeLog;
     /** @type {ChartOption} */
@@ -26,18 +35,18 @@ export function curvesChart(data) {
       grid: { left: 8, right: 16, top: 40, bottom: 28, containLabel: true },
       xAxis: numbers(ink, { name: "step", nameLocation: "middle", nameGap: 26, splitLine: { show: false } }),
       yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
-      series: curves.map((each) => ({
+      series: curves.map((each, i) => ({
         type: "line",
-        name: NAMES[each.state] ?? "given back",
+        name: named(each),
         data: each.points,
         showSymbol: each.points.length < 3,
         symbolSize: 5,
         triggerLineEvent: true,
         curve: each,
-        color: tint[each.state] ?? ink.muted,
-        lineStyle: { width: each.state === "active" ? 2.5 : 1.25, opacity: 0.75, type: dash[each.state] ?? "solid" },
+        ...look(each, i),
       })),
     };
+    option.legend.type = "scroll";
     option.legend.data = [...new Set(option.series.map((/** @type {{ name: string }} */ each) => each.name))];
     option.tooltip = {
       ...option.tooltip,
@@ -45,11 +54,43 @@ export function curvesChart(data) {
         told(curves[seriesIndex], point),
     };
     const rows = curves.flatMap((each) => each.points.map(([step, value]) => [each.trial, each.state, step, value]));
-    return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves) };
+    return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves, numbered) };
   };
   return new Chart("curves", make, {
-    select: async ({ seriesIndex }) => location.assign(data.trialPage((await data.curves())[seriesIndex].trial)),
+    select: ({ seriesIndex }) => location.assign(data.trialPage(curves[seriesIndex].trial)),
   });
+}
+
+/** How the curves of chosen trials are drawn: each in its own colour.
+ * @param {number} i
+ */
+function ofTrial(i) {
+  const { color, type } = apart(i);
+  return { color, lineStyle: { width: 2.25, color, type } };
+}
+
+/** How curves are drawn by what became of their trials.
+ * @param {Colours} ink
+ * @returns {(curve: Curve) => ChartOption}
+ */
+function byState(ink) {
+  /** @type {Record<string, string>} */
+  const tint = { active: ink.accent, completed: ink.good, stopped: ink.warn, failed: ink.bad };
+  /** @type {Record<string, string>} */
+  const dash = { stopped: "dashed", failed: "dotted" };
+  return ({ state }) => ({
+    color: tint[state] ?? ink.muted,
+    lineStyle: { width: state === "active" ? 2.5 : 1.25, opacity: 0.75, type: dash[state] ?? "solid" },
+  });
+}
+
+/** Why there is nothing to draw.
+ * @param {string[]} numbered
+ * @param {string} ofBest
+ */
+function nothing(numbered, ofBest) {
+  if (numbered.length) return `No trial with the number ${numbered.join(" or ")} has reported a value.`;
+  return ofBest ? "No completed trial has reported a value yet." : "No trial has reported a value yet.";
 }
 
 /** What is said of a curve and a point of it.
@@ -65,10 +106,16 @@ function told(curve, point) {
   return lines.join("\n");
 }
 
-/** @param {Curve[]} curves */
-function said(curves) {
+/** @param {Curve[]} curves
+ * @param {string[]} numbered
+ */
+function said(curves, numbered) {
   const stopped = curves.filter((each) => each.state === "stopped").length;
   const longest = Math.max(...curves.map((each) => each.points.at(-1)?.[0] ?? 0));
   const trials = counted(curves.length, "trial");
-  return `${trials}, ${stopped} of them stopped early; the longest reached step ${figure(longest, 9)}.`;
+  const left = numbered.filter((number) => !curves.some(({ trial }) => trial === Number(number)));
+  return [
+    `${trials}, ${stopped} of them stopped early; the longest reached step ${figure(longest, 9)}.`,
+    ...(left.length ? [`Without reports: ${left.join(", ")}.`] : []),
+  ].join(" ");
 }

@@ -157,9 +157,11 @@ export class StudyData {
     return this.once("timeline", () => call("GET", `${this.page}/timeline.json`));
   }
 
-  /** @returns {Promise<Curve[]>} */
-  curves() {
-    return this.once("curves", () => call("GET", `${this.page}/curves.json`));
+  /** Learning curves of the latest trials that reported; of others, if a query says which.
+   * @returns {Promise<Curve[]>}
+   */
+  curves(query = "") {
+    return this.once(`curves ${query}`, () => call("GET", `${this.page}/curves.json${query}`));
   }
 
   /** The best points; of a context, if one is given.
@@ -208,6 +210,19 @@ export class StudyData {
     );
     const { quantity } = await this.study();
     return { ...found, items: found.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };
+  }
+
+  /** What the model said of each of these cells after the first results, learned from them alone; null if they are too
+   * many.
+   * @param {number} results
+   * @returns {Promise<Map<string, Pick<PartitionCell, "status" | "mean" | "std" | "index">> | null>}
+   */
+  async past(results) {
+    const found = await this.once(`past ${results} ${this.shown()}`, () =>
+      call("GET", `${this.page}/past.json?results=${results}${this.ofMetric("&")}`),
+    );
+    const { quantity } = await this.study();
+    return found && new Map(found.map((/** @type {any} */ each) => [each.key, cut(each, quantity)]));
   }
 
   /** The model's predictions along one or two parameters.

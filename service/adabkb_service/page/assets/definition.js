@@ -84,7 +84,8 @@ export function fitFields() {
   for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
   while (hasSeveral() && objectives.children.length < 2) addObjective();
   for (const field of every(form, "[data-rules]", HTMLElement))
-    field.hidden = !dataOf(field, "rules").split(" ").includes(rule.value);
+    field.hidden =
+      !dataOf(field, "rules").split(" ").includes(rule.value) || ("several" in field.dataset && !hasSeveral());
 }
 
 const objective = (/** @type {Element} */ row) => ({

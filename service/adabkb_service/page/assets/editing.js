@@ -7,6 +7,8 @@ import { area, box, field, ofRow, part, text } from "./space.js";
 import { counted, figure } from "./words.js";
 
 const RULES = ["budget", "tolerance", "stop"];
+/** What an edit replaces as a whole, and what it is without anything. */
+const REPLACED = { constraints: [], mixtures: [], prior: {}, baseline: {} };
 
 const form = byId("new", HTMLFormElement);
 const section = byId("preview", HTMLElement);
@@ -44,7 +46,8 @@ export function changes() {
   const sent = Object.create(null);
   if (changed.length) sent.parameters = changed;
   if (given.length) sent.defaults = Object.fromEntries(given.map((row) => [text(row, "name"), ofRow(row, "default")]));
-  if (!same(now.constraints ?? [], before.constraints ?? [])) sent.constraints = now.constraints ?? [];
+  for (const [name, nothing] of Object.entries(REPLACED))
+    if (!same(now[name] ?? nothing, before[name] ?? nothing)) sent[name] = now[name] ?? nothing;
   for (const name of RULES) if (!same(now[name] ?? null, before[name] ?? null)) sent[name] = now[name] ?? null;
   return sent;
 }

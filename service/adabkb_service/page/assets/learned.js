@@ -332,11 +332,14 @@ function bandAndMean(scale, slice, i, ink) {
   return [band, mean];
 }
 
-/** @param {import("./data.js").StudyData} data */
-export function contourChart(data) {
-  const [across, up, colour] = ["contour-x", "contour-y", "contour-colour"].map((id) => byId(id, HTMLSelectElement));
+/**
+ * @param {import("./data.js").StudyData} data
+ * @param {string} name of its frame: a page may have several
+ */
+export function contourChart(data, name) {
+  const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`${name}-${part}`, HTMLSelectElement));
   return new Chart(
-    "contour",
+    name,
     async () => {
       const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
       if (!scales.length) return { empty: ONLY_ROWS };
@@ -423,11 +426,11 @@ export function contourChart(data) {
  * @param {HTMLSelectElement} up
  */
 export function chosen(scales, across, up) {
-  const x = scales[Number(across.value) || 0];
-  let y = scales[Number(up.value)] ?? scales[1];
+  const x = scales.find(({ name }) => name === across.value) ?? scales[0];
+  let y = scales.find(({ name }) => name === up.value) ?? scales[1];
   if (x === y) {
     y = scales[x === scales[0] ? 1 : 0];
-    up.value = String(scales.indexOf(y));
+    up.value = y.name;
   }
   return [x, y];
 }

@@ -1,4 +1,5 @@
-// The partition of the space: the cells that a plane through the recommended point meets, and their replay.
+// The partition of the space: the cells that a plane through the recommended point meets, and their replay, with what
+// the model said at that time.
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
@@ -6,6 +7,11 @@ import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learn
 import { figure, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
+const MOST_STEPS = 60;
+
+/** What the model said of each cell; null if it was not asked.
+ * @typedef {Awaited<ReturnType<import("./data.js").StudyData["past"]>>} Past
+ */
 /** @type {Record<string, string>} */
 const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
 
@@ -35,12 +41,14 @@ export function partitionChart(data) {
       output.textContent = now === end ? `${end}, now` : String(now);
       const ink = colours();
       const [x, y] = scales.length > 1 ? chosen(scales, across, up) : [scales[0], null];
+      const past = now < end ? await data.past(now) : null;
+      const cells = tree(items, history.results, now, end, past);
       const through = recommendation.model?.parameters ?? items[0].centroid;
       const others = scales.filter((scale) => scale !== x && scale !== y);
-      const met = tree(items, history.results, now, end).filter((cell) =>
+      const met = cells.filter((cell) =>
         others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])),
       );
-      const hasIndex = items.some((cell) => cell.index !== null);
+      const hasIndex = cells.some((cell) => cell.index !== null);
       const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
       const value = (/** @type {Record<string, any>} */ cell) => cell[coloured] ?? NaN;
       const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
@@ -102,7 +110,7 @@ export function partitionChart(data) {
         header,
         rows,
         height: y ? 460 : 200,
-        said: said(met, items, isAll, others, through, coloured !== colour.value, now < end),
+        said: said(met, items, isAll, others, through, coloured !== colour.value, now < end ? { now, past } : null),
       };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
@@ -112,39 +120,40 @@ export function partitionChart(data) {
     isAtEnd = step.value === step.max;
     chart.due(true);
   });
-  /** @type {number | undefined} */
-  let playing;
+  let isPlaying = false;
   const stop = () => {
-    clearInterval(playing);
-    playing = undefined;
+    isPlaying = false;
     play.textContent = "▶";
     play.setAttribute("aria-label", "Replay");
   };
-  play.addEventListener("click", () => {
-    if (playing) return stop();
+  play.addEventListener("click", async () => {
+    if (isPlaying) return stop();
+    isPlaying = true;
     if (step.value === step.max) step.value = "0";
     play.textContent = "❚❚";
     play.setAttribute("aria-label", "Pause the replay");
-    const stride = Math.max(1, Math.round(Number(step.max) / 200));
-    playing = setInterval(() => {
+    const stride = Math.max(1, Math.ceil(Number(step.max) / MOST_STEPS));
+    while (isPlaying && step.value !== step.max) {
       step.value = String(Number(step.value) + stride);
       isAtEnd = step.value === step.max;
-      chart.due(true);
-      if (isAtEnd) stop();
-    }, PLAY_MILLISECONDS);
+      await Promise.all([chart.drawn(), new Promise((resolve) => setTimeout(resolve, PLAY_MILLISECONDS))]);
+    }
+    stop();
   });
   return chart;
 }
 
 /** The cells as they were after a number of results: those created no later than the newest cell that one of the
  * trials until then was suggested from. Cells are listed in order of creation, children of a cell together. What was
- * pruned when is not known, so only the last step shows it; colours are what the model says now.
+ * pruned, and what the model said, is as of then; without an answer of the model of then, it is as of now.
  * @param {PartitionCell[]} cells
  * @param {Result[]} results
  * @param {number} now
  * @param {number} end
+ * @param {Past} past
+ * @returns {PartitionCell[]}
  */
-function tree(cells, results, now, end) {
+function tree(cells, results, now, end, past) {
   if (now === end) return cells;
   const place = new Map(cells.map((cell, i) => [cell.key, i]));
   let last = 0;
@@ -153,7 +162,12 @@ function tree(cells, results, now, end) {
   while (last > 0 && last + 1 < cells.length && family(cells[last + 1]) === family(cells[last])) last += 1;
   const known = cells.slice(0, last + 1);
   const divided = new Set(known.map(parent));
-  return known.filter((cell) => !divided.has(cell.key)).map((cell) => ({ ...cell, status: "leaf" }));
+  return known
+    .filter((cell) => !divided.has(cell.key))
+    .map((cell) => {
+      const then = past?.get(cell.key);
+      return { ...cell, ...then, status: then?.status === "pruned" ? "pruned" : "leaf" };
+    });
 }
 
 /** What siblings have in common: the parent and, where a cut names its axis, the axis.
@@ -213,9 +227,9 @@ function aboutCell(cell, drawn) {
  * @param {import("./scale.js").Scale[]} others
  * @param {Point} through
  * @param {boolean} lacksIndex
- * @param {boolean} isPast
+ * @param {{ now: number, past: Past } | null} replayed
  */
-function said(met, cells, isAll, others, through, lacksIndex, isPast) {
+function said(met, cells, isAll, others, through, lacksIndex, replayed) {
   const count = (/** @type {string} */ status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
   const parts = [`${leaves} of ${count("leaf")} leaves intersect this plane; pruned, hatched: ${count("pruned")}`];
@@ -228,6 +242,7 @@ function said(met, cells, isAll, others, through, lacksIndex, isPast) {
     );
   if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);
   if (lacksIndex) parts.push("no cell has an index yet, so the mean is shown");
-  if (isPast) parts.push("replay: the cells at that time, in the current colors");
+  if (replayed?.past) parts.push(`replay: as of result ${replayed.now}, learned from the results until then`);
+  else if (replayed) parts.push("replay: the cells of then in the colours of now, as the results are too many");
   return `${parts.join("; ")}.`;
 }

@@ -1,4 +1,4 @@
-// The report of a study: all charts are drawn at once, so that it can be printed.
+// The report of a study: all chosen charts are drawn at once, so that it can be printed.
 
 import { StudyData } from "./data.js";
 import { byId, dataOf } from "./elements.js";
@@ -8,7 +8,10 @@ const report = byId("study", HTMLElement);
 const button = byId("print", HTMLButtonElement);
 
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
-await Promise.all(charts.map((chart) => chart.drawn()));
+/** Draw the charts that are chosen, if they are not drawn yet. */
+const draw = () => Promise.all(charts.filter(({ frame, made }) => !frame.hidden && !made).map((each) => each.drawn()));
+await draw();
+byId("chooser", HTMLElement).addEventListener("change", draw);
 button.addEventListener("click", () => print());
 button.disabled = false;
 report.removeAttribute("aria-busy");

@@ -1,5 +1,6 @@
 // The charts of a study that its page, or its report, has frames for.
 
+import { keepChoices } from "./chosen.js";
 import { curvesChart } from "./curves.js";
 import { every, holder } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
@@ -10,6 +11,7 @@ import { partitionChart } from "./partition.js";
 import { validationChart } from "./validation.js";
 import { timelineChart } from "./workers.js";
 
+/** @type {Record<string, (data: import("./data.js").StudyData, name: string) => import("./charts.js").Chart>} */
 const CHARTS = {
   history: historyChart,
   front: frontChart,
@@ -21,6 +23,8 @@ const CHARTS = {
   parallel: parallelChart,
   slices: slicesChart,
   contour: contourChart,
+  "contour-2": contourChart,
+  "contour-3": contourChart,
   partition: partitionChart,
   timeline: timelineChart,
 };
@@ -31,13 +35,15 @@ const CHARTS = {
 export async function chartsOf(data) {
   const scales = await data.axes();
   for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
-    for (const [i, scale] of scales.entries()) select.add(new Option(scale.name, String(i)));
-    select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
+    for (const { name } of scales) select.add(new Option(name, name));
+    select.selectedIndex = Math.min(Number(select.dataset.parameters), scales.length - 1);
     holder(select, "label", HTMLLabelElement).hidden = scales.length < 2;
   }
+  if (scales.length < 3) for (const name of ["contour-2", "contour-3"]) document.getElementById(name)?.remove();
+  keepChoices();
   const charts = Object.entries(CHARTS)
     .filter(([name]) => document.getElementById(name))
-    .map(([, make]) => make(data));
+    .map(([name, make]) => make(data, name));
   document.getElementById("shown-metric")?.addEventListener("change", () => {
     for (const chart of charts) chart.changed();
   });

@@ -1,0 +1,100 @@
+// Which charts a page shows, and how: chosen by a person, and kept in the address. Who opens the address sees the same.
+
+import { around, byId, dataOf, every, made, one } from "./elements.js";
+
+const CHARTS = "charts";
+/** What changes a chart, except the step of a replay. */
+const SETTING = "#shown-metric, .chart .controls :is(select, input:not([type=range]))";
+
+/** @typedef {HTMLSelectElement | HTMLInputElement} Setting */
+
+/** @param {Element} element */
+const isSetting = (element) => element instanceof HTMLSelectElement || element instanceof HTMLInputElement;
+
+/** All settings of the page.
+ * @returns {Setting[]}
+ */
+const settings = () => every(document, SETTING, HTMLElement).filter(isSetting);
+
+/** @param {Setting} setting */
+const isCheckbox = (setting) => setting instanceof HTMLInputElement && setting.type === "checkbox";
+
+/** What a setting is set to, as a text.
+ * @param {Setting} setting
+ */
+const textOf = (setting) =>
+  setting instanceof HTMLInputElement && isCheckbox(setting) ? String(Number(setting.checked)) : setting.value;
+
+/** Set a setting, unless it cannot have the value.
+ * @param {Setting} setting
+ * @param {string} value
+ */
+function set(setting, value) {
+  if (setting instanceof HTMLInputElement && isCheckbox(setting)) setting.checked = value === "1";
+  else if (setting instanceof HTMLInputElement || [...setting.options].some((each) => each.value === value))
+    setting.value = value;
+}
+
+const frames = () => every(document, "figure.chart", HTMLElement);
+const shownNames = () =>
+  frames()
+    .filter((each) => !each.hidden)
+    .map((each) => each.id)
+    .join(",");
+
+/** Offer the charts of the page, set all as the address says, and keep in it what a person changes. The selects must
+ * have their options.
+ */
+export function keepChoices() {
+  const query = new URLSearchParams(location.search);
+  /** @type {[Setting, string][]} */
+  const usual = settings().map((each) => [each, textOf(each)]);
+  const usualCharts = shownNames();
+  for (const [setting] of usual) {
+    const value = query.get(setting.id);
+    if (value !== null) set(setting, value);
+  }
+  const named = query.get(CHARTS)?.split(",");
+  if (named?.some((name) => frames().some((each) => each.id === name)))
+    for (const frame of frames()) frame.hidden = !named.includes(frame.id);
+  offer();
+
+  /** What differs from what the page shows by itself. */
+  const differing = () => {
+    const now = shownNames();
+    const found = usual.filter(([each, value]) => textOf(each) !== value).map(([each]) => [each.id, textOf(each)]);
+    return new URLSearchParams(now === usualCharts ? found : [[CHARTS, now], ...found]);
+  };
+  const keep = () => {
+    const kept = new URLSearchParams(location.search);
+    for (const name of [CHARTS, ...usual.map(([each]) => each.id)]) kept.delete(name);
+    for (const [name, value] of differing()) kept.append(name, value);
+    const text = kept.toString().replaceAll("%2C", ",");
+    history.replaceState(null, "", `${location.pathname}${text && `?${text}`}${location.hash}`);
+    for (const link of every(document, "a[data-same-charts]", HTMLAnchorElement))
+      link.search = differing().toString().replaceAll("%2C", ",");
+  };
+  keep();
+  document.addEventListener("change", (event) => {
+    if (around(event, `${SETTING}, #chooser input`, HTMLElement)) keep();
+  });
+  document.addEventListener("formdata", (event) => {
+    if (around(event, "form[data-same-charts]", HTMLFormElement))
+      for (const [name, value] of differing()) event.formData.append(name, value);
+  });
+}
+
+/** A check box for each chart. */
+function offer() {
+  const boxes = frames().map((frame) => {
+    const box = made("input", { type: "checkbox", checked: !frame.hidden });
+    box.dataset.shows = frame.id;
+    return made("label", { className: "check" }, box, ` ${one(frame, "h3", HTMLElement).textContent}`);
+  });
+  const chooser = byId("chooser", HTMLElement);
+  one(chooser, "div", HTMLElement).replaceChildren(...boxes);
+  chooser.addEventListener("change", (event) => {
+    const box = around(event, "input", HTMLInputElement);
+    if (box) byId(dataOf(box, "shows"), HTMLElement).hidden = !box.checked;
+  });
+}

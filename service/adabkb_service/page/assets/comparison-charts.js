@@ -1,0 +1,468 @@
+// The charts that compare studies. Each study has its own colour in all of them.
+
+import { call } from "./calls.js";
+import { apart, Chart, colours, common, numbers } from "./charts.js";
+import { StudyData } from "./data.js";
+import { byId } from "./elements.js";
+import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
+
+/**
+ * @typedef {object} Compared
+ * @property {string} id
+ * @property {StudyData} data
+ * @property {ShownStudy} study
+ * @property {import("./scale.js").Scale[]} scales
+ * @property {number} count of its results
+ * @property {[number, number][]} records
+ * @property {undefined} [error]
+ */
+/** @typedef {{ id: string, error: string }} Unread */
+/** @typedef {Compared | Unread} Either */
+
+/** A study with its progress; what went wrong if it cannot be read.
+ * @param {string} id
+ * @returns {Promise<Either>}
+ */
+export async function compared(id) {
+  const data = new StudyData(id);
+  try {
+    const [study, scales, progress] = await Promise.all([
+      data.study(),
+      data.axes(),
+      call("GET", `${data.page}/progress.json`),
+    ]);
+    return { id, data, study, scales, ...progress };
+  } catch (error) {
+    return { id, error: error.message };
+  }
+}
+
+/** The charts of these studies, in the order in which they were chosen.
+ * @param {Either[]} all
+ */
+export function comparisonCharts(all) {
+  const readable = all.filter((each) => each.error === undefined);
+  return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
+}
+
+/** How a study is drawn in all charts.
+ * @param {Either[]} all
+ * @param {string} id
+ */
+const look = (all, id) => apart(all.findIndex((each) => each.id === id));
+
+/** Why no chart can be drawn; undefined if one can.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function obstacle(all, readable) {
+  if (!all.length) return "No study is chosen. Add one above.";
+  return readable.length ? undefined : "None of these studies can be read.";
+}
+
+/** What the charts have in common.
+ * @param {Colours} ink
+ * @returns {ChartOption}
+ */
+function begun(ink) {
+  /** @type {ChartOption} */
+  const option = { ...common(ink), grid: { left: 8, right: 24, top: 56, bottom: 32, containLabel: true } };
+  option.legend.type = "scroll";
+  return option;
+}
+
+/** An axis across with a name below it.
+ * @param {Colours} ink
+ * @param {string} name
+ * @param {ChartOption} [more]
+ */
+const across = (ink, name, more = {}) =>
+  numbers(ink, { name, nameLocation: "middle", nameGap: 26, splitLine: { show: false }, ...more });
+
+/** The axis of results: a log scale if it is chosen and possible.
+ * @param {Colours} ink
+ * @param {HTMLInputElement} isLog
+ * @param {boolean} canBeLog
+ */
+function upwards(ink, isLog, canBeLog) {
+  isLog.disabled = !canBeLog;
+  return numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true });
+}
+
+/** What is drawn in words, with what makes studies hard to compare.
+ * @param {Either[]} all
+ * @param {Compared[]} drawn
+ * @param {string[]} [more]
+ */
+function said(all, drawn, more = []) {
+  const parts = [counted(drawn.length, "study").replace("studys", "studies")];
+  if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
+  if (new Set(drawn.map(({ study }) => study.quantity.unit ?? "")).size > 1)
+    parts.push("their results have different units, so the heights cannot be compared");
+  parts.push(...more);
+  const others = all.filter((each) => !drawn.some(({ id }) => id === each.id)).map((each) => each.id);
+  if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
+  return `${parts.join("; ")}.`;
+}
+
+/** The best so far of each study.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function progress(all, readable) {
+  const isLog = byId("progress-log", HTMLInputElement);
+  const by = byId("progress-across", HTMLSelectElement);
+  return new Chart("progress", async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const drawn = readable.filter((each) => each.records.length);
+    if (!drawn.length)
+      return {
+        empty: readable.some((each) => each.study.objectives?.length)
+          ? "None of these studies has a single best result. Choose the chart of the hypervolume instead."
+          : "None of these studies has a result yet.",
+      };
+    const ink = colours();
+    const isShare = by.value === "share";
+    const place = (/** @type {Compared} */ each, /** @type {number} */ seq) => (isShare ? seq / each.count : seq);
+    const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
+    const option = begun(ink);
+    option.xAxis = across(ink, isShare ? "share of its results" : "result", {
+      min: 0,
+      ...(isShare ? { max: 1 } : { minInterval: 1 }),
+    });
+    option.yAxis = upwards(ink, isLog, canBeLog);
+    option.series = drawn.map((each) => {
+      const { color, type } = look(all, each.id);
+      const end = each.records.slice(-1).map(([, value]) => [each.count, value]);
+      return {
+        type: "line",
+        name: each.id,
+        step: "end",
+        showSymbol: each.records.length < 60,
+        symbolSize: 5,
+        color,
+        lineStyle: { width: 2.25, color, type },
+        data: [...each.records, ...end].map(([seq, value]) => [place(each, seq), value, seq]),
+      };
+    });
+    option.tooltip = {
+      ...option.tooltip,
+      trigger: "item",
+      formatter: (/** @type {{ seriesName: string, data: number[] }} */ { seriesName, data: [, value, seq] }) =>
+        `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
+    };
+    const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
+    return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
+  });
+}
+
+/** The results of each study.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function points(all, readable) {
+  const isLog = byId("points-log", HTMLInputElement);
+  const make = async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const read = await Promise.all(readable.map(async (each) => ({ each, history: await each.data.history() })));
+    const found = read.map(({ each, history }) => ({
+      each,
+      isThinned: history.isThinned,
+      results: history.results.filter((result) => !result.excluded && Number.isFinite(result.value)),
+    }));
+    const having = found.filter(({ results }) => results.length);
+    if (!having.length) return { empty: "None of these studies has results of a single objective yet." };
+    const ink = colours();
+    const option = begun(ink);
+    option.xAxis = across(ink, "result", { min: 0, minInterval: 1 });
+    const canBeLog = having.every(({ results }) => results.every(({ value }) => value > 0));
+    option.yAxis = upwards(ink, isLog, canBeLog);
+    option.series = having.map(({ each, results }) => {
+      const { color, symbol } = look(all, each.id);
+      return {
+        type: "scatter",
+        name: each.id,
+        symbol,
+        symbolSize: 7,
+        itemStyle: { color, opacity: 0.75 },
+        data: results.map((result) => ({
+          value: [result.seq, result.value],
+          page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
+          words: `${each.id}\nresult ${result.seq}: ${inUnit(figure(result.value, 6), each.study.quantity.unit)}`,
+        })),
+      };
+    });
+    option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data }) => data.words };
+    const drawn = having.map(({ each }) => each);
+    const thinned = having.some(({ isThinned }) => isThinned) ? ["of large studies, the extremes are drawn"] : [];
+    return {
+      option,
+      header: ["study", "result", "trial", "value"],
+      rows: having.flatMap(({ each, results }) => results.map(({ seq, trial, value }) => [each.id, seq, trial, value])),
+      said: said(all, drawn, thinned),
+    };
+  };
+  return new Chart("points", make, { select: ({ data }) => location.assign(data.page) });
+}
+
+/** The hypervolume of each study with several objectives.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function volume(all, readable) {
+  return new Chart("volume", async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const several = readable.filter((each) => each.study.objectives?.length);
+    const found = await Promise.all(several.map(async (each) => ({ each, front: await each.data.front() })));
+    const having = found.filter(({ front }) => front.history.length);
+    if (!having.length)
+      return { empty: "None of these studies has several objectives and a result beyond its reference point." };
+    const ink = colours();
+    const option = begun(ink);
+    option.xAxis = across(ink, "result", { min: 0, minInterval: 1 });
+    option.yAxis = numbers(ink, { min: 0 });
+    option.series = having.map(({ each, front }) => {
+      const { color, type } = look(all, each.id);
+      return {
+        type: "line",
+        name: each.id,
+        step: "end",
+        symbol: "none",
+        color,
+        lineStyle: { width: 2.25, color, type },
+        data: [
+          ...front.history.map(({ observation, hypervolume }) => [observation, hypervolume]),
+          [front.results, front.hypervolume],
+        ],
+      };
+    });
+    const references = having.map(({ front }) =>
+      JSON.stringify(front.objectives.map(({ metric, reference }) => [metric, reference])),
+    );
+    const differ =
+      new Set(references).size > 1 ? ["their reference points differ, so the heights cannot be compared"] : [];
+    const drawn = having.map(({ each }) => each);
+    return {
+      option,
+      header: ["study", "result", "hypervolume"],
+      rows: having.flatMap(({ each, front }) =>
+        front.history.map(({ observation, hypervolume }) => [each.id, observation, hypervolume]),
+      ),
+      said: said(all, drawn, differ),
+    };
+  });
+}
+
+/** Learning curves of the best or the latest trials of each study.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function curves(all, readable) {
+  const isLog = byId("curves-log", HTMLInputElement);
+  const which = byId("curves-which", HTMLSelectElement);
+  /** @type {string[]} */
+  let pages = []; // of the trials whose curves are drawn
+  const make = async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const query = which.value ? `?best=${which.value}` : "";
+    const found = await Promise.all(readable.map(async (each) => ({ each, lines: await each.data.curves(query) })));
+    const having = found.filter(({ lines }) => lines.length);
+    if (!having.length) return { empty: "No completed trial of these studies has reported values." };
+    const ink = colours();
+    const option = begun(ink);
+    const drawn = having.flatMap(({ each, lines }) => lines.map((curve) => ({ each, curve })));
+    const canBeLog = drawn.every(({ curve }) => curve.points.every(([, value]) => value > 0));
+    option.xAxis = across(ink, "step");
+    option.yAxis = upwards(ink, isLog, canBeLog);
+    option.series = drawn.map(({ each, curve }) => {
+      const { color, type } = look(all, each.id);
+      return {
+        type: "line",
+        name: each.id,
+        data: curve.points,
+        showSymbol: curve.points.length < 3,
+        symbolSize: 5,
+        triggerLineEvent: true,
+        color,
+        lineStyle: { width: which.value === "1" ? 2.25 : 1.25, opacity: 0.8, color, type },
+      };
+    });
+    pages = drawn.map(({ each, curve }) => each.data.trialPage(curve.trial));
+    option.legend.data = having.map(({ each }) => each.id);
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: (/** @type {{ seriesIndex: number, data?: [number, number] }} */ { seriesIndex, data: point }) => {
+        const { each, curve } = drawn[seriesIndex];
+        const lines = [`${each.id}, trial ${curve.trial}`];
+        if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
+        if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);
+        return lines.join("\n");
+      },
+    };
+    const studies = having.map(({ each }) => each);
+    return {
+      option,
+      header: ["study", "trial", "step", "value"],
+      rows: drawn.flatMap(({ each, curve }) =>
+        curve.points.map(([step, value]) => [each.id, curve.trial, step, value]),
+      ),
+      said: said(all, studies, [counted(drawn.length, "curve")]),
+    };
+  };
+  return new Chart("curves", make, { select: ({ seriesIndex }) => location.assign(pages[seriesIndex]) });
+}
+
+/** The importance of each parameter in each study.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function importance(all, readable) {
+  return new Chart("importance", async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const single = readable.filter((each) => !each.study.objectives?.length);
+    const found = await Promise.all(single.map(async (each) => ({ each, found: await each.data.importance() })));
+    const having = found.filter((one) => !one.found.reason);
+    if (!having.length) return { empty: "None of these studies has enough results: at least four are needed." };
+    const totals = having.map(
+      ({ each, found: { parameters } }) =>
+        new Map(
+          parameters
+            .filter(({ name }) => each.scales.some((scale) => scale.name === name))
+            .map(({ name, total }) => [name, total]),
+        ),
+    );
+    const most = (/** @type {string} */ name) => Math.max(...totals.map((each) => each.get(name) ?? 0));
+    const names = [...new Set(totals.flatMap((each) => [...each.keys()]))].sort((a, b) => most(a) - most(b));
+    const ink = colours();
+    const option = begun(ink);
+    option.xAxis = numbers(ink, { min: 0, max: 1 });
+    option.yAxis = {
+      type: "category",
+      data: names,
+      axisLabel: { color: ink.ink, width: 140, overflow: "truncate" },
+      axisLine: { lineStyle: { color: ink.line } },
+      axisTick: { show: false },
+    };
+    option.series = having.map(({ each }, i) => ({
+      type: "bar",
+      name: each.id,
+      barGap: "10%",
+      itemStyle: { color: look(all, each.id).color },
+      data: names.map((name) => totals[i].get(name) ?? null),
+    }));
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: (/** @type {{ seriesName: string, name: string, value: number }} */ { seriesName, name, value }) =>
+        `${seriesName}\n${name}: ${figure(value, 3)}`,
+    };
+    const drawn = having.map(({ each }) => each);
+    return {
+      option,
+      header: ["study", "parameter", "total"],
+      rows: having.flatMap(({ each }, i) => [...totals[i]].map(([name, total]) => [each.id, name, total])),
+      height: Math.max(260, 90 + names.length * (14 + 14 * having.length)),
+      said: said(all, drawn),
+    };
+  });
+}
+
+/** What the model of each study predicts along a parameter, which some may lack.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function slice(all, readable) {
+  const select = byId("slice-parameter", HTMLSelectElement);
+  return new Chart("slice", async () => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const name = select.value;
+    if (!name) return { empty: "These studies have no parameter that can be drawn." };
+    const single = readable.filter((each) => !each.study.objectives?.length && each.study.counts.observations);
+    const found = await Promise.all(
+      single.flatMap((each) => {
+        const scale = each.scales.find((one) => one.name === name);
+        return scale ? [each.data.slice([name]).then((line) => ({ each, scale, line }))] : [];
+      }),
+    );
+    const [first] = found;
+    if (!first) return { empty: `None of these studies has both results and the parameter ${name}.` };
+    const alike = found.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
+    const ink = colours();
+    const option = begun(ink);
+    const texts = [...new Set(alike.flatMap(({ line }) => line.axes[0].values.map(shown)))];
+    const ends = alike.flatMap(({ scale }) => scale.ends);
+    option.xAxis = first.scale.isNumeric
+      ? {
+          ...first.scale.axis(ink),
+          min: Math.min(...ends),
+          max: Math.max(...ends),
+          nameLocation: "middle",
+          nameGap: 26,
+          nameTextStyle: { color: ink.ink },
+        }
+      : {
+          type: "category",
+          data: texts,
+          name: first.scale.axisName,
+          nameLocation: "middle",
+          nameGap: 26,
+          axisLabel: { color: ink.muted, hideOverlap: true },
+          axisLine: { lineStyle: { color: ink.line } },
+        };
+    option.yAxis = numbers(ink, { scale: true });
+    const at = (/** @type {typeof first} */ { scale }, /** @type {unknown} */ value) =>
+      first.scale.isNumeric ? scale.position(value) : texts.indexOf(shown(value));
+    option.series = alike.flatMap((one) => {
+      const { color, type, symbol } = look(all, one.each.id);
+      const values = one.line.axes[0].values;
+      const line = {
+        type: "line",
+        name: one.each.id,
+        color,
+        symbol: first.scale.isNumeric && values.length > 12 ? "none" : symbol,
+        symbolSize: 8,
+        lineStyle: { color, type, width: first.scale.isNumeric ? 2.25 : 0 },
+        data: one.line.predictions.map((each, k) => ({ value: [at(one, values[k]), each.mean], of: one, k })),
+      };
+      const bounds = /** @type {const} */ (["lcb", "ucb"]).map((end) => ({
+        type: "line",
+        name: `${one.each.id} ${end}`,
+        silent: true,
+        symbol: first.scale.isNumeric ? "none" : "rect",
+        symbolSize: [10, 2],
+        color,
+        lineStyle: { color, type: "dotted", width: first.scale.isNumeric ? 1 : 0, opacity: 0.8 },
+        data: one.line.predictions.map((each, k) => [at(one, values[k]), each[end]]),
+      }));
+      return [line, ...bounds];
+    });
+    option.legend.data = alike.map(({ each }) => each.id);
+    option.tooltip = {
+      ...option.tooltip,
+      trigger: "item",
+      formatter: (/** @type {{ data: any }} */ { data: { of, k } }) =>
+        [
+          of.each.id,
+          `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
+          inUnit(plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std), of.each.study.quantity.unit),
+        ].join("\n"),
+    };
+    return {
+      option,
+      header: ["study", name, "mean", "std", "lcb", "ucb"],
+      rows: alike.flatMap(({ each, line }) =>
+        line.predictions.map(({ mean, std, lcb, ucb }, k) => [each.id, line.axes[0].values[k], mean, std, lcb, ucb]),
+      ),
+      said: said(
+        all,
+        alike.map(({ each }) => each),
+        ["line: the model's expectation; dotted: its interval"],
+      ),
+    };
+  });
+}

@@ -1,0 +1,287 @@
+"""The ledger check: what is stored, against its own log and against what the clients know.
+
+Each violation is a line that names the study, the thing and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from datetime import timedelta
+
+from adabkb_client import Event
+from tests.acceptance.chaos.board import Plan
+from tests.acceptance.chaos.curves import refusals, reports, share
+from tests.acceptance.chaos.edits import edits
+from tests.acceptance.chaos.ledger import Entry, Kind
+from tests.acceptance.chaos.log import Log
+from tests.acceptance.chaos.order import order
+from tests.acceptance.chaos.record import Record
+
+GIVE_ROOM = ("stopped", "corrected", "edited")
+"""Events that may let a study whose budget was used up, or that was complete, take points again."""
+Result = tuple[float | None, int | None, int | None]
+"""Value, trial, attempt: what makes a result this one and no other."""
+
+
+def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
+    """All that is wrong with a study, given what the clients did with it."""
+    lease = timedelta(seconds=record.info.lease_seconds)
+    log = Log(record.events, lease, may_repeat_points=plan.may_repeat_points)
+    found = [
+        *_numbering(record),
+        *log.faults,
+        *_trials_as_logged(record, log),
+        *_observations_as_logged(record, log),
+        *_end(record, plan),
+        *_results(log, entries),
+        *_corrections(log, entries),
+        *_suggestions(log, entries),
+        *_ends_of_attempts(log, entries),
+        *_retries(log, entries),
+        *_renewals(log, entries, lease),
+        *_queued_points(record, log, entries),
+        *refusals(log, entries),
+        *reports(record, log, entries),
+        *edits(record, log, entries),
+        *order(record.events, log, entries, record.info.lease_seconds),
+    ]
+    return [f"{plan.id}: {violation}" for violation in found]
+
+
+def _numbering(record: Record) -> Iterator[str]:
+    """Events and observations count 1, 2, 3, ...; no trial's number comes twice."""
+    for name, numbers in (
+        ("event", [event.seq for event in record.events]),
+        ("observation", [observation.seq for observation in record.observations]),
+        ("trial", [trial.number for trial in record.trials]),
+    ):
+        for number, times in Counter(numbers).items():
+            if times > 1:
+                yield f"{name} {number} is there {times} times"
+        if missing := set(range(1, len(numbers) + 1)) - set(numbers):
+            yield f"{name}s are not numbered without gaps: {sorted(missing)} missing of {len(numbers)}"
+    if record.events and record.info.revision != record.events[-1].seq:
+        yield f"the revision is {record.info.revision}, the last event {record.events[-1].seq}"
+
+
+def _trials_as_logged(record: Record, log: Log) -> Iterator[str]:
+    """Each trial is what the log made of it."""
+    trials = {trial.number: trial for trial in record.trials}
+    yield from _on_one_side("trial", trials.keys(), log.trials.keys())
+    for number in trials.keys() & log.trials.keys():
+        trial, logged = trials[number], log.trials[number]
+        first = next(iter(logged.results.values()), None)
+        value = None if first is None else log.observations[first].value
+        stored = (trial.state, trial.attempt, trial.value, trial.parameters)
+        told = (logged.state, logged.attempt, value, logged.parameters)
+        if stored != told:
+            yield f"trial {number} is {stored}, by the log it is {told}"
+
+
+def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
+    """Each observation is what the log made of it."""
+    observations = {stored.seq: stored for stored in record.observations}
+    yield from _on_one_side("observation", observations.keys(), log.observations.keys())
+    for seq in observations.keys() & log.observations.keys():
+        for name in ("trial", "attempt", "parameters", "value", "std_error", "excluded"):
+            there, told = getattr(observations[seq], name), getattr(log.observations[seq], name)
+            if there != told:
+                yield f"observation {seq} has the {name} {there!r}, by the log {told!r}"
+
+
+def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]:
+    """What is stored is in the log, and the other way round."""
+    for number in stored - logged:
+        yield f"{name} {number} is not in the log"
+    for number in logged - stored:
+        yield f"{name} {number} is in the log only"
+
+
+def _end(record: Record, plan: Plan) -> Iterator[str]:
+    """The study came to its end, within its budget, and what it says of itself is so."""
+    info = record.info
+    used = sum(share(trial) for trial in record.trials)
+    if used > plan.budget:
+        yield f"{len(record.trials)} trials, worth {used}, overshoot the budget of {plan.budget}"
+    if info.state != "complete":
+        yield f"the study is {info.state} ({info.reason}), not complete"
+    states = Counter(trial.state for trial in record.trials)
+    if info.reason != "converged":
+        for trial in record.trials:
+            if trial.state not in ("completed", "failed", "stopped"):
+                yield f"trial {trial.number} is still {trial.state}"
+    counted = {state: getattr(info.counts, state) for state in states}
+    if counted != states or info.counts.trials != len(record.trials):
+        yield f"the counts are {info.counts}, the trials {dict(states)}"
+    if info.counts.observations != len(record.observations):
+        yield f"{info.counts.observations} observations are counted, {len(record.observations)} are there"
+    values = [each.value for each in record.observations if each.counts and each.value is not None]
+    best = (max if plan.direction == "maximize" else min)(values, default=None)
+    if best != (info.best.value if info.best else None):
+        yield f"the best observation is {best!r}, told is {info.best}"
+
+
+def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged result is there exactly once, and nothing that nobody told."""
+    tellers: defaultdict[Result, list[Entry]] = defaultdict(list)
+    for entry in _of(entries, "observe", "point"):
+        tellers[entry.value, entry.trial, entry.attempt].append(entry)
+    for entry in _of(entries, "report"):  # the last value of a trial that is stopped may be its result
+        for _, value in entry.reports:
+            tellers[value, entry.trial, entry.attempt].append(replace(entry, fate="unknown"))
+    stored: defaultdict[Result, list[int]] = defaultdict(list)
+    for seq, observation in log.observations.items():
+        result: Result = (observation.told, observation.trial, observation.attempt)
+        stored[result].append(seq)
+        calls = tellers.get(result, [])
+        if not calls:
+            yield f"observation {seq} is {result}, which nobody told"
+        elif all(entry.fate == "refused" for entry in calls):
+            yield f"observation {seq} is there though it was refused: {calls[0]}"
+        elif calls[0].parameters not in (None, observation.parameters):
+            yield f"observation {seq} is at {observation.parameters}, told was {calls[0].parameters}"
+    for value, seqs in _same(log).items():
+        if len(seqs) > 1:
+            yield f"the value {value!r}, told once, is there {len(seqs)} times: observations {seqs}"
+    for result, calls in tellers.items():
+        for entry in calls:
+            if entry.fate == "acknowledged" and entry.observation not in stored[result]:
+                yield f"an acknowledged result is lost, or not where the answer said: {entry}"
+
+
+def _same(log: Log) -> dict[float, list[int]]:
+    """Observations by the value that they came with."""
+    found = defaultdict(list)
+    for seq, observation in log.observations.items():
+        found[observation.told].append(seq)
+    return found
+
+
+def _corrections(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged correction is in the log once, and none that nobody asked for."""
+    asked = {(entry.observation, entry.value) for entry in _of(entries, "correct")}
+    for entry in _of(entries, "correct", "exclude"):
+        observation = log.observations.get(entry.observation or 0)
+        if observation is None:
+            yield f"there is no such observation: {entry}"
+        elif entry.fate == "acknowledged" and entry.kind == "exclude" and not observation.excluded:
+            yield f"an acknowledged exclusion is lost: {entry}"
+        elif entry.fate == "acknowledged" and entry.kind == "correct" and entry.value not in observation.corrections:
+            yield f"an acknowledged correction is lost: {entry}"
+    excluded = {entry.observation for entry in _of(entries, "exclude")}
+    for seq, observation in log.observations.items():
+        if observation.excluded and seq not in excluded:
+            yield f"observation {seq} is excluded, which nobody asked for"
+        for value, times in Counter(observation.corrections).items():
+            if times > 1 or (seq, value) not in asked:
+                yield f"observation {seq} was corrected to {value!r} {times} times, asked for once or never"
+
+
+def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each attempt was handed to one worker, once, and nobody was given what the log does not know."""
+    handed: dict[tuple[int | None, int | None], Entry] = {}
+    unanswered: Counter[str | None] = Counter()
+    for entry in _of(entries, "suggest"):
+        if entry.fate != "acknowledged":
+            unanswered[entry.worker] += entry.count
+            continue
+        attempt = (entry.trial, entry.attempt)
+        if attempt in handed:
+            yield f"an attempt was issued twice: {handed[attempt]} and {entry}"
+        handed[attempt] = entry
+        logged = log.trials.get(entry.trial or 0)
+        if logged is None or logged.holders.get(entry.attempt or 0) != entry.worker:
+            yield f"the log does not know of a suggestion: {entry}"
+        elif logged.parameters != entry.parameters:
+            yield f"the log has the point {logged.parameters}, issued was {entry.parameters}: {entry}"
+    missing: defaultdict[str | None, list[tuple[int, int]]] = defaultdict(list)
+    for number, logged in log.trials.items():
+        for attempt_number, worker in logged.holders.items():
+            if (number, attempt_number) not in handed:
+                missing[worker].append((number, attempt_number))
+    for worker, attempts in missing.items():
+        if len(attempts) > unanswered[worker]:
+            yield f"{worker} was issued (trial, attempt) {attempts} without ever having been told"
+
+
+def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged failure and release is in the log, and none that nobody told."""
+    told: defaultdict[Kind, set[tuple[int | None, int | None]]] = defaultdict(set)
+    for entry in _of(entries, "fail", "release"):
+        told[entry.kind].add((entry.trial, entry.attempt))
+        logged = log.trials.get(entry.trial or 0)
+        if logged is None:
+            yield f"there is no such trial: {entry}"
+        elif entry.fate == "acknowledged" and entry.kind == "fail" and not logged.failures:
+            yield f"an acknowledged failure is not in the log: {entry}"
+        elif entry.fate == "acknowledged" and entry.kind == "release" and entry.attempt not in logged.releases:
+            yield f"an acknowledged release is not in the log: {entry}"
+    for number, logged in log.trials.items():
+        for attempt in logged.failures:
+            if attempt is not None and (number, attempt) not in told["fail"]:
+                yield f"attempt {attempt} of trial {number} failed, which nobody told"
+        for attempt in logged.releases:
+            if (number, attempt) not in told["release"]:
+                yield f"attempt {attempt} of trial {number} was released, which nobody asked for"
+
+
+def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """What an acknowledged retry found failed was retried, and nothing more often than somebody asked.
+
+    Two workers may have been told that the same trial failed. If both ask for a retry, the second one changes nothing,
+    but finds the trial at the attempt that was retried or at a later one.
+    """
+    asked = Counter(entry.trial for entry in _of(entries, "retry") if entry.fate != "refused")
+    for entry in _of(entries, "retry"):
+        retried = log.trials[entry.trial or 0].retries if entry.trial in log.trials else []
+        if entry.fate == "acknowledged" and not any(attempt <= (entry.attempt or 0) for attempt in retried):
+            yield f"an acknowledged retry is not in the log: {entry}"
+    for number, logged in log.trials.items():
+        if len(logged.retries) > asked[number]:
+            yield f"trial {number} was retried {len(logged.retries)} times, asked for {asked[number]} times"
+
+
+def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[str]:
+    """A lease that was renewed did not run out before its time."""
+    for entry in _of(entries, "heartbeat", "report"):
+        if entry.fate == "acknowledged" and (logged := log.trials.get(entry.trial or 0)):
+            for attempt, moment in logged.expiries:
+                if attempt == entry.attempt and entry.ended < moment < entry.started + lease:
+                    yield f"a renewed lease ran out too soon, at {moment}: {entry}"
+
+
+def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged point is a trial, once, and none that nobody queued.
+
+    A refusal is not kept under the key of its request. The proxy may send a copy of the request later, or a server may
+    perform one that it got before it was stopped, and the study may take the point by then.
+    """
+    calls = list(_of(entries, "queue"))
+    for entry in calls:
+        if entry.fate == "acknowledged" and log.queued.get(entry.trial or 0) != entry.parameters:
+            yield f"an acknowledged point is not in the queue: {entry}"
+    unused = list(calls)
+    for event in record.events:
+        if event.kind == "queued":
+            point = event.payload["parameters"]
+            asked = [entry for entry in calls if entry.parameters == point]
+            cause = next((entry for entry in asked if entry in unused and _may_be_queued(entry, event, record)), None)
+            if cause is None:
+                told = ", ".join(map(str, asked)) or "nobody"
+                yield f"trial {event.trial} was queued at {point}; asked for, so that it might be, by: {told}"
+            else:
+                unused.remove(cause)  # a second one was not asked for
+
+
+def _may_be_queued(entry: Entry, queued: Event, record: Record) -> bool:
+    """Whether a call was not refused, or the study had room again afterwards, before the point was queued."""
+    return entry.fate != "refused" or any(
+        event.kind in GIVE_ROOM and event.seq < queued.seq and event.created_at > entry.started
+        for event in record.events
+    )
+
+
+def _of(entries: Sequence[Entry], *kinds: Kind) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.kind in kinds)

@@ -1,0 +1,51 @@
+"""The storm in short, with two servers: the same faults and checks as ``python -m tests.acceptance.chaos``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.chaos.databases import SETUPS, empty
+from tests.acceptance.chaos.storm import Plot, run
+from tests.waiting import PATIENCE
+
+SHORT = Plot(
+    clients=16,
+    seed=3,
+    studies=4,
+    budgets=range(20, 41),
+    replays=1,
+    rest=1.0,
+    once=True,
+    recovery_seconds=PATIENCE,
+    return_seconds=2 * PATIENCE,
+)
+"""Some twenty seconds of storm, or on a machine that has much else to do as long as it takes. With this seed
+models are killed once they have been at work. What costs time is operations, of which some hundred are enough to have
+some at work whenever something strikes.
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "postgresql-2",
+        "postgresql-2-workers-2",
+        "sqlite-2",
+    ],
+)
+def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
+    setup = SETUPS[name]
+    with (
+        tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,
+        empty(setup.database, Path(folder)) as store,
+    ):
+        outcome = run(store, setup, SHORT)
+    assert outcome.violations == []
+    assert outcome.kills >= 1
+    assert outcome.answered >= 100
+    assert outcome.observations > 0

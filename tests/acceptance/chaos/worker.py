@@ -1,0 +1,261 @@
+"""What one client of the storm does: the work of an honest worker, and everything that befalls or tempts one."""
+
+from __future__ import annotations
+
+import random
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client import Answer, Client, Parameters, Study, Trial
+from tests.acceptance.chaos.board import EDITED, MAX_STEPS, Board, Plan, objective
+from tests.acceptance.chaos.ledger import Ledger
+from tests.acceptance.chaos.session import Session
+
+MOST_HELD = 4
+"""Trials that a worker holds at once."""
+REMEMBERED = 20
+"""Results that a worker comes back to."""
+CALL_SECONDS = 10.0
+
+
+@dataclass
+class Job:
+    """A trial in a worker's hands."""
+
+    plan: Plan
+    study: Study
+    trial: Trial
+    step: int = 0
+    """The last one that was reported, or tried to be."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A result that was acknowledged."""
+
+    job: Job
+    value: float
+    observation: int
+
+
+class Worker:
+    """One client; ``work`` is run by one thread."""
+
+    def __init__(self, index: int, url: str, board: Board, seed: int, patience: float, rest: float = 0.0) -> None:
+        self.ledger = Ledger(f"worker-{index}")
+        self._dice = random.Random(f"{seed} {index}")
+        self._board = board
+        self._url = url
+        self._patience = patience
+        self._rest = rest
+        self._values = distinct_values(index)
+        self._studies: dict[str, Study] = {}
+        self._held: list[Job] = []
+        self._failed: deque[Job] = deque(maxlen=REMEMBERED)
+        self._told: deque[Told] = deque(maxlen=REMEMBERED)
+
+    def work(self, over: threading.Event) -> None:
+        """Do one thing after the other until it is over."""
+        mix = {
+            self._ask: 25,
+            self._tell: 32,
+            self._tell_many: 3,
+            self._tell_again: 5,
+            self._contradict: 4,
+            self._tell_of_a_point: 4,
+            self._renew: 8,
+            self._report: 12,
+            self._fail: 2,
+            self._retry: 1,
+            self._release: 3,
+            self._release_and_tell: 1,
+            self._correct: 2,
+            self._exclude: 1,
+            self._queue: 2,
+            self._pause: 0.2,
+            self._edit: 2,
+            self._look: 4,
+            self._list: 1,
+        }
+        actions, weights = list(mix), list(mix.values())
+        # Without an outbox, so that nothing is sent that is not in the worker's own record.
+        with Client(self._url, timeout=CALL_SECONDS, retry_for=self._patience, outbox=False) as client:
+            self._session = Session(client, self.ledger)
+            while not over.is_set():
+                try:
+                    self._dice.choices(actions, weights)[0]()
+                except Exception:  # a bug of the client's or of this program: either way to be seen
+                    self.ledger.surprises.append(f"{self.ledger.worker}: {traceback.format_exc()}")
+                    over.wait(1.0)
+                if self._rest:
+                    over.wait(self._dice.expovariate(1 / self._rest))
+
+    # Trials
+
+    def _ask(self) -> None:
+        if len(self._held) >= MOST_HELD:
+            return
+        if chosen := self._choose():
+            plan, study = chosen
+            made = self._session.suggest(study, self._dice.randint(1, 3))
+            self._held += [Job(plan, study, trial) for trial in made.answer or ()]
+            if made.over:
+                self._board.complete(plan)
+            elif made.reason == "paused" and self._dice.random() < 0.2:  # whoever paused it may have given up
+                self._session.resume(study)
+
+    def _renew(self) -> None:
+        if self._held:
+            job = self._held[-1]
+            if self._session.heartbeat(job.study, job.trial) == "refused" and self._dice.random() < 0.5:
+                self._held.remove(job)  # the other half brings its result all the same
+
+    def _report(self) -> None:
+        """Up to three values at once. A step that was tried is not tried again with another value."""
+        if self._held and (job := self._held[-1]).step < MAX_STEPS:
+            last = min(job.step + self._dice.randint(1, 3), MAX_STEPS)
+            steps, job.step = range(job.step + 1, last + 1), last
+            reports = tuple((step, self._value(job.trial.parameters)) for step in steps)
+            made = self._session.report(job.study, job.trial, reports)
+            if (made.answer and made.answer.stop) or (made.fate == "refused" and self._dice.random() < 0.5):
+                self._held.remove(job)
+
+    def _fail(self) -> None:
+        if (job := self._take()) and self._session.fail(job.study, job.trial) == "acknowledged":
+            self._failed.append(job)
+
+    def _retry(self) -> None:
+        if self._failed:
+            job = self._failed.pop()
+            self._session.retry(job.study, job.trial)
+
+    def _release(self) -> None:
+        if job := self._take():
+            self._session.release(job.study, job.trial)
+
+    def _release_and_tell(self) -> None:
+        if job := self._take():
+            self._session.release(job.study, job.trial)
+            self._tell_of(job)
+
+    def _queue(self) -> None:
+        if chosen := self._choose():
+            plan, study = chosen
+            self._session.queue(study, plan.point(self._dice))
+
+    # Results
+
+    def _tell(self) -> None:
+        if job := self._take():
+            self._tell_of(job)
+
+    def _tell_many(self) -> None:
+        """A batch: the trials held in one study, a point, and one that must be refused."""
+        if not self._held:
+            return
+        first = self._held[-1]
+        jobs = [job for job in self._held if job.study is first.study]
+        self._held = [job for job in self._held if job.study is not first.study]
+        point = first.plan.point(self._dice)
+        contradicted = [told.job for told in self._told if told.job.study is first.study][:1]
+        items = [self._item(job) for job in (*jobs, *contradicted)]
+        fates = self._session.observe_many(first.study, [*items, {"parameters": point, "value": self._value(point)}])
+        for job, item, fate in zip(jobs, items, fates, strict=False):
+            self._remember(job, item["value"], fate.answer)
+
+    def _tell_of_a_point(self) -> None:
+        if chosen := self._choose():
+            plan, study = chosen
+            point = plan.point(self._dice)
+            self._session.add_result(study, point, self._value(point))
+
+    def _tell_again(self) -> None:
+        if told := self._recall():
+            self._session.observe(told.job.study, told.job.trial, told.value)
+
+    def _contradict(self) -> None:
+        if told := self._recall():
+            self._session.contradict(told.job.study, told.job.trial, self._value(told.job.trial.parameters))
+
+    def _correct(self) -> None:
+        if told := self._recall():
+            self._told.remove(told)  # once only: a correction that comes again, late, must find nothing to change
+            self._session.correct(told.job.study, told.observation, self._value(told.job.trial.parameters))
+
+    def _exclude(self) -> None:
+        if told := self._recall():
+            self._session.exclude(told.job.study, told.observation)
+
+    # The study
+
+    def _pause(self) -> None:
+        if chosen := self._choose():
+            _, study = chosen
+            self._session.pause(study)
+            self._session.resume(study)
+
+    def _edit(self) -> None:
+        if chosen := self._choose():
+            plan, study = chosen
+            if plan.may_be_edited:
+                self._session.edit(study, EDITED, plan.edit(self._dice))
+
+    def _look(self) -> None:
+        if chosen := self._choose():
+            plan, study = chosen
+            point = plan.point(self._dice)
+            looks: list[Callable[[], object]] = [
+                study.info,
+                study.info,
+                study.recommendation,
+                study.model,
+                lambda: study.predict([point]),
+            ]
+            self._session.read(study, self._dice.choice(looks))
+
+    def _list(self) -> None:
+        if chosen := self._choose():
+            self._session.read_trials(chosen[1])
+
+    def _choose(self) -> tuple[Plan, Study] | None:
+        """One of the studies at work, created if need be; None if that could not be done."""
+        plan = self._board.pick(self._dice)
+        if plan.id not in self._studies:
+            study = self._session.create(plan)
+            if study is None:
+                return None
+            self._studies[plan.id] = study
+        return plan, self._studies[plan.id]
+
+    def _take(self) -> Job | None:
+        """A trial to bring to an end: mostly the newest, so that others grow old and their leases run out."""
+        if not self._held:
+            return None
+        return self._held.pop(-1 if self._dice.random() < 0.8 else 0)
+
+    def _recall(self) -> Told | None:
+        return self._dice.choice(self._told) if self._told else None
+
+    def _tell_of(self, job: Job) -> None:
+        value = self._value(job.trial.parameters)
+        self._remember(job, value, self._session.observe(job.study, job.trial, value))
+
+    def _remember(self, job: Job, value: float, answer: Answer | None) -> None:
+        if answer is not None and answer.observation is not None:
+            self._told.append(Told(job, value, answer.observation.seq))
+
+    def _item(self, job: Job) -> dict[str, Any]:
+        """A trial's result as an item of a batch."""
+        return {"trial": job.trial.number, "attempt": job.trial.attempt, "value": self._value(job.trial.parameters)}
+
+    def _value(self, parameters: Parameters) -> float:
+        return round(objective(parameters), 5) + next(self._values)
+
+
+def distinct_values(worker: int) -> Iterator[float]:
+    """What to add to results rounded to five digits so that no two are the same, whoever tells them."""
+    return (number * 1e-12 for number in range(worker * 100_000, (worker + 1) * 100_000))

@@ -1,0 +1,43 @@
+"""Whoever reads how fast or how good something is can look at the measurement: a link leads to its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+RESULT = re.compile(r"benchmarks/results/[\w-]+\.json\)")
+CLAIM = re.compile(
+    r"mean rank|times the regret|times as (?:much|long|large|fast|many)|pairs per second|median regret"
+    r"|\d ?ms\b|\d s of a processor|of the truth\b",
+    re.IGNORECASE,
+)
+REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "command-line.md", "http.md")
+"""Pages that tell what the code does, not how well. A decision tells of its measurement as it was then."""
+
+
+def sections(page: Path) -> Iterator[str]:
+    """The parts of a page between its headings of second order, without code."""
+    yield from re.split(
+        r"^## ", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), flags=re.MULTILINE
+    )
+
+
+def pages() -> list[Path]:
+    docs = ROOT / "docs"
+    found = [page for page in docs.rglob("*.md") if not page.relative_to(docs).as_posix().startswith(REASONED)]
+    return sorted([ROOT / "README.md", *found])
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_claim_of_speed_or_quality_has_a_link_to_its_measurement(page: Path) -> None:
+    bare = [part.splitlines()[0] for part in sections(page) if CLAIM.search(part) and not RESULT.search(part)]
+    assert bare == []
+
+
+def test_every_result_is_on_the_page_of_results() -> None:
+    linked = set(re.findall(r"benchmarks/results/([\w-]+\.json)\)", (ROOT / "docs/results.md").read_text()))
+    assert linked == {path.name for path in (ROOT / "benchmarks/results").glob("*.json")}

@@ -1,0 +1,59 @@
+"""The documentation keeps to the code: generated sections, links, commands, the tree of folders."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.docs import generated
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = ("docs", "examples", "tests", ".github")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+
+
+@pytest.mark.parametrize("section", sorted(generated.SECTIONS))
+def test_generated_sections_are_up_to_date(section: str) -> None:
+    """``python -m tests.acceptance.docs.generated`` writes them anew."""
+    assert generated.written(section) == generated.SECTIONS[section][1]()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file of the repository, every anchor a heading of that page."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page if not path else page.parent / path
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^a-z0-9_ -]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert anchor in anchors, f"{page.name} links to {target}"
+
+
+def test_contributors_are_told_every_make_target() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"clean"}
+    assert set(re.findall(r"`make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text())) == targets
+
+
+def test_the_tree_that_contributors_see_is_the_repository() -> None:
+    tree = re.search(r"## Where things are\n\n```\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    assert tree
+    folders = [line.split()[0] for line in tree[1].splitlines()]
+    assert all((ROOT / folder).is_dir() for folder in folders)
+    layers = {
+        path.stem for path in (ROOT / "service/adabkb_service").iterdir() if not path.name.startswith(("_", "py"))
+    }
+    named = set(re.findall(r"[a-z]+", tree[1].splitlines()[0].split(":")[1]))
+    assert named == layers
+
+
+def test_every_command_is_explained() -> None:
+    assert "--help  Show this" in generated.command_line()
+    for name, text in generated.helps():
+        described = text.split("\n\n")[1]
+        assert described.strip().endswith("."), f"{name} has no description"

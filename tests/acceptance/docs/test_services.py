@@ -1,0 +1,56 @@
+"""The comparison with other services says of each cell where it comes from."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.acceptance.docs import services
+
+COMPARISON = services.load()
+CELLS = [
+    pytest.param(cell, id=f"{question}, {cell.service}")
+    for questions in COMPARISON.groups.values()
+    for question, cells in questions.items()
+    for cell in cells
+]
+ANSWERS = {"yes", "in part", "no", services.NOT_FOUND}
+LICENCES = {"MIT", "Apache 2.0"}
+OF_GITHUB = re.compile(r"/[\w.-]+/[\w.-]+/(?:(?:issues|pull)/\d+|blob/(?P<version>[^/]+)/[\w./-]+)")
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_has_an_answer_and_its_source(cell: services.Cell) -> None:
+    """Nothing is known of this service without a page of ours, and a part is named."""
+    assert cell.answer in ANSWERS | LICENCES
+    assert bool(cell.address) == (cell.answer != services.NOT_FOUND)
+    assert cell.address or cell.service != "here"
+    assert cell.part or cell.answer != "in part"
+    assert len(cell.part) <= 60
+    assert not re.search(r"[\s()|\[\]]", cell.address)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_source_is_a_page_of_ours_for_here_and_an_address_for_others(cell: services.Cell) -> None:
+    """A file of a repository is that of a version or a commit, so that it stays what it was."""
+    address = urlsplit(cell.address)
+    if cell.service == "here":
+        assert not address.scheme
+        assert (services.FILE.parents[1] / address.path).exists()
+    elif cell.address:
+        assert address.scheme == "https"
+        assert address.path.strip("/")
+        if address.netloc == "github.com":
+            of_github = OF_GITHUB.fullmatch(address.path)
+            assert of_github, cell.address
+            assert of_github["version"] not in {"main", "master", "HEAD"}
+
+
+def test_questions_are_asked_of_every_service_and_none_twice() -> None:
+    questions = [question for group in COMPARISON.groups.values() for question in group]
+    assert len(questions) == len(set(questions))
+    for group in COMPARISON.groups.values():
+        for question, cells in group.items():
+            assert [cell.service for cell in cells] == list(COMPARISON.services), question

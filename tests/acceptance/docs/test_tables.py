@@ -1,0 +1,92 @@
+"""Rows of the tables in the documentation are whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adabkb_service.api.problem_types import all_problem_types
+from adabkb_service.settings import table
+from tests.acceptance.docs import generated
+from tests.acceptance.docs.tables import tables
+from tests.acceptance.docs.test_docs import PAGES, ROOT
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_has_a_cell_for_each_column_and_no_cell_is_cut(page: Path) -> None:
+    """An unescaped bar, or a line break within a cell, leaves too many or too few cells, or open brackets."""
+    for heading, *rows in tables(page.read_text()):
+        for row in rows:
+            assert len(row) == len(heading), row
+            for cell in row:
+                assert cell.count("`") % 2 == 0, cell
+                plain = re.sub(r"`[^`]*`", "", cell)
+                assert plain.count("(") == plain.count(")"), cell
+
+
+def rows(section: str) -> dict[str, list[str]]:
+    """The rows of a generated section of one table, as the page has it, by the first cell that is code."""
+    [[_, _, *found]] = tables(generated.written(section))
+    return {next(cell for cell in row if cell.startswith("`")).strip("`"): row for row in found}
+
+
+def words(text: str | None) -> str:
+    """A text without its line breaks."""
+    return " ".join((text or "").split())
+
+
+def test_every_setting_is_explained_in_full() -> None:
+    found = rows("settings")
+    assert list(found) == [setting.name for setting in table()]
+    for setting in table():
+        assert setting.help
+        assert found[setting.name][3] == words(setting.help)
+
+
+def test_every_error_is_explained_in_full() -> None:
+    found = rows("errors")
+    assert found.keys() == {kind.code for kind in all_problem_types()}
+    for kind in all_problem_types():
+        assert kind.title
+        assert found[kind.code][2::2] == [words(kind.title), words(kind.remedy)]
+
+
+def test_every_call_is_explained_by_whole_sentences() -> None:
+    calls = {
+        f"{method.upper()} {path}": call
+        for path, of_path in generated.document()["paths"].items()
+        for method, call in of_path.items()
+    }
+    found = rows("routes")
+    assert found.keys() == calls.keys()
+    for name, call in calls.items():
+        assert found[name][2] == words(call["description"].partition("\n\n")[0])
+        assert found[name][2].endswith("."), name
+
+
+def test_the_reference_has_every_field_and_parameter_with_its_whole_description() -> None:
+    described = generated.document()
+    sections = re.split(r"^### ", generated.written("http-reference"), flags=re.MULTILINE)[1:]
+    by_title = {section.partition("\n")[0]: section for section in sections}
+    for name, schema in described["components"]["schemas"].items():
+        if "properties" in schema:
+            assert_has(by_title[name], schema["properties"])
+    for path, of_path in described["paths"].items():
+        for method, call in of_path.items():
+            section = by_title[f"{method.upper()} {path}"]
+            assert words(call["description"]) in words(section)
+            if "parameters" in call:
+                assert_has(section, {each["name"]: each for each in call["parameters"]})
+
+
+def assert_has(section: str, expected: Mapping[str, Mapping[str, Any]]) -> None:
+    """The first table of a section has a row for each of these, with its description before its limits."""
+    _, _, *found = next(tables(section))
+    by_name = {row[0].removesuffix(" *").strip("`"): row[-1] for row in found}
+    assert by_name.keys() == expected.keys()
+    for name, cell in by_name.items():
+        assert cell.startswith(words(expected[name].get("description"))), name

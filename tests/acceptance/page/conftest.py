@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.acceptance.page.browser import launching
+from tests.servers import server_on
+from tests.waiting import PATIENCE
+
+expect.set_options(timeout=1000 * PATIENCE)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A Chromium, for this folder: while Playwright runs, no other test of the process can have an event loop."""
+    with sync_playwright() as playwright, playwright.chromium.launch(**launching()) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A SQLite database with the present schema, for all tests of a module."""
+    path = tmp_path_factory.mktemp("page") / "adabkb.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """The address of a server that has no studies yet."""
+    with server_on(database) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def api(site: str) -> Iterator[httpx.Client]:
+    """A client of the server."""
+    with httpx.Client(base_url=site, timeout=60) as api:
+        yield api

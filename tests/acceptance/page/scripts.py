@@ -1,0 +1,45 @@
+"""The scripts and the style sheet of the page: their format, what a linter finds, and their types.
+
+``python -m tests.acceptance.page.scripts`` prints what is wrong; with ``--write`` it formats them first.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.packages import NODE, packages
+
+ROOT = Path(__file__).parents[3]
+ASSETS = Path("service", "adabkb_service", "page", "assets")
+SETTINGS = ("biome.json", "tsconfig.json", "tests/acceptance/page/scripts.d.ts")
+
+
+def faults(folder: Path = ROOT) -> str:
+    """What is wrong in a checkout, or in a copy of its settings and scripts; empty if nothing is."""
+    biome = _run(folder, "@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "--colors=off", "--log-level=error")
+    return biome + _run(folder, "typescript/bin/tsc", "--project", str(folder)) + "".join(_too_long(folder))
+
+
+def _too_long(folder: Path) -> Iterator[str]:
+    """The formatter breaks no text and no comment, so that a line of them can be longer than it allows."""
+    most = json.loads((folder / "biome.json").read_text())["formatter"]["lineWidth"]
+    for path in sorted([*(folder / ASSETS).glob("*.js"), *(folder / ASSETS).glob("*.css")]):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            if len(line) > most and not path.name.endswith(".min.js"):
+                yield f"{path.relative_to(folder)}:{number}: {len(line)} characters; a line has up to {most}\n"
+
+
+def _run(folder: Path, program: str, *arguments: str) -> str:
+    command = [str(NODE), str(packages("scripts", ROOT) / program), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        _run(ROOT, "@biomejs/biome/bin/biome", "check", "--write", "--linter-enabled=false")
+    sys.exit(faults() or None)

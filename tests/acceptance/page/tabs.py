@@ -1,0 +1,65 @@
+"""A tab of the browser that tells on the page: whatever the console says, what fails, what asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Dialog, Page
+
+from tests.acceptance.page.browser import axe
+from tests.waiting import PATIENCE
+
+PHONE = {"width": 375, "height": 760}
+DESKTOP = {"width": 1280, "height": 860}
+
+REFUSALS = (401, 422, 503)
+"""Of requests that a test makes the server refuse."""
+REFUSAL = re.compile(r"the server responded with a status of (\d+)")
+LEFT = re.compile(r"^console: htmx:(afterRequest|sendAbort)\b")
+"""What htmx says if somebody leaves a page that is loading a part of itself. Of a request that fails it says more."""
+
+
+@contextmanager
+def tab(
+    browser: Browser, address: str, *, size: dict[str, int] = DESKTOP, refused: Collection[int] = (), **options: Any
+) -> Iterator[Page]:
+    """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``, by
+    the statuses of its answers."""
+    troubles: list[str] = []
+    context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
+    context.set_default_timeout(1000 * PATIENCE)
+    page = context.new_page()
+    page.on("console", lambda line: troubles.append(f"console: {line.text}") if line.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+
+    def dismiss(dialog: Dialog) -> None:
+        troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    yield page
+    context.close()
+    troubles = [each for each in troubles if not LEFT.search(each)]
+    found = [each for each in troubles if not ((told := REFUSAL.search(each)) and int(told[1]) in refused)]
+    assert not found, found
+
+
+def drawn(page: Page, *charts: str) -> None:
+    """Wait until charts are drawn."""
+    for chart in charts:
+        page.locator(f"#{chart}").scroll_into_view_if_needed()
+        page.locator(f"#{chart}[data-state=shown]").wait_for()
+
+
+def accessible(page: Page) -> list[str]:
+    """What axe-core finds that is serious."""
+    page.evaluate(axe())
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0].get('failureSummary', '')}"
+        for each in serious
+    ]

@@ -1,0 +1,113 @@
+"""What the page's routes answer, without a browser: to people pages, to programs what they got before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.page.sparkline import sparkline
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from tests.acceptance.page.studies import tuned
+from tests.integration.storage.grown import copies
+from tests.integration.storage.rows import event
+from tests.servers import server_on
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.fixture(scope="module")
+def api(module_migrated_url: str) -> Iterator[httpx.Client]:
+    with server_on(module_migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
+        tuned(api, results=3)
+        yield api
+
+
+def test_people_get_pages_that_run_nothing_inline(api: httpx.Client) -> None:
+    for path in (
+        "/",
+        "/?text=x&state=paused&page=2",
+        "/new",
+        "/studies/digits",
+        "/studies/digits/results?sort=value",
+        "/studies/digits/trials/1",
+        "/studies/digits/sharing",
+        "/trash",
+    ):
+        answer = api.get(path, headers=BROWSER)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith("text/html")
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", answer.text), path
+
+
+def test_programs_are_not_led_to_pages(api: httpx.Client) -> None:
+    assert api.get("/").headers["location"] == "docs"
+    answer = api.get("/studies/digits")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "There is no /studies/digits here; did you mean /v1/studies/digits?"
+    assert not any(
+        "/studies/" in path and not path.startswith("/v1") for path in api.get("/openapi.json").json()["paths"]
+    )
+
+
+def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
+    for path in (
+        "/studies/nowhere",
+        "/studies/digits/trials/99",
+        "/studies/nowhere/results",
+        "/studies/digits/trials/x",
+        "/?page=0",
+    ):
+        answer = api.get(path, headers=BROWSER)
+        assert answer.status_code == 404, path
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_a_trial_of_a_long_study_is_explained_by_a_second_request(other_sqlite: str) -> None:
+    """The page of the trial itself does not read the log before it."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        tuned(api, results=3)
+        short = api.get("/studies/digits/trials/2", headers=BROWSER).text
+        database = Database(other_sqlite)
+        with database.writing() as connection:
+            head = studies.get(connection, "digits").study_seq
+            copies(connection, event(0, "digits"), 5_001, seq=lambda number: number + head)
+            connection.exec_driver_sql("UPDATE studies SET study_seq = study_seq + 5001")
+        database.close()
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        first = api.get("/studies/digits/trials/2", headers=BROWSER).text
+        second = api.get("/studies/digits/trials/2?why=true", headers={"HX-Request": "true"}).text
+    assert "trials/2?why=true" in first
+    assert ["the first points cover the space" in text for text in (short, first, second)] == [True, False, True]
+    assert ["suggested" in text for text in (short, first, second)] == [True, True, True]
+
+
+def test_what_pages_load_is_kept_until_it_changes(api: httpx.Client) -> None:
+    text = api.get("/new", headers=BROWSER).text
+    loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', text)
+    assert len(loaded) >= 4
+    for path in loaded:
+        answer = api.get(path)
+        assert answer.status_code == 200, path
+        assert "immutable" in answer.headers["cache-control"]
+    assert "no-store" in api.get(re.sub(r"/assets/\w+/", "/assets/older/", loaded[0])).headers["cache-control"]
+    assert api.get("/assets/older/nothing.js").status_code == 404
+    assert api.get("/assets/older/..%2Fviews.py").status_code == 404
+
+
+def test_figures_have_the_digits_that_are_of_use() -> None:
+    told = [figure(value) for value in (None, 0.1 + 0.2, 1e-9, 12, 12.0, -3.5, 1234567.0, 123456789)]
+    assert told == ["–", "0.3", "1e−09", "12", "12", "−3.5", "1.2346e+06", "123\u202f456\u202f789"]
+    assert [shown(value) for value in (True, None, [1, "a"], "text")] == ["true", "null", "[1, a]", "text"]
+
+
+def test_a_sparkline_steps_down_to_the_best_result() -> None:
+    assert sparkline([(1, 5.0)], 9) == ""
+    assert sparkline([(1, 5.0), (3, 1.0)], 5) == "M2.0 2.0H60.0V26.0H118.0"

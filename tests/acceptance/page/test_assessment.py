@@ -1,0 +1,151 @@
+"""The sentences at the top of a study's page, and whether one can believe its model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.acceptance.page.studies import checked, hostile
+from tests.acceptance.page.tabs import PHONE, accessible, drawn, tab
+
+LAB: list[dict[str, Any]] = [
+    {"name": "temperature", "kind": "float", "low": 20, "high": 100},
+    {"name": "catalyst", "kind": "categorical", "choices": ["XPhos", "SPhos", "PPh3"]},
+]
+
+
+def lab(api: httpx.Client, study: str, results: int, **changes: object) -> None:
+    """Yields that rise with the temperature, of which one was entered wrongly; with two of the three catalysts."""
+    body = {"id": study, "direction": "maximize", "parameters": LAB, "seed": 1, **changes}
+    checked(api.post("/v1/studies", json=body))
+    for number in range(results):
+        point = {"temperature": 20 + number * 37 % 81, "catalyst": LAB[1]["choices"][number % 2]}
+        value = 0.5 * point["temperature"] + 8 * (number % 2) + 0.3 * (number % 5)
+        told = 340.5 if number == 5 else round(value, 1)
+        checked(api.post(f"/v1/studies/{study}/observe", json={"parameters": point, "value": told}))
+
+
+@pytest.mark.parametrize("size", [None, PHONE])
+def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api: httpx.Client, size: Any) -> None:
+    study = "lab-phone" if size else "lab"
+    lab(api, study, 22)
+    found = checked(api.get(f"/v1/studies/{study}/assessment"))
+    with tab(browser, site, **({"size": size} if size else {})) as page:
+        page.goto(f"/studies/{study}")
+        panel = page.locator("#assessment")
+        expect(panel.locator("dt").first).to_have_text("Is it going well?")
+        for part in ("progress", "findings", "outlook"):
+            expect(panel).to_contain_text(found[part]["text"])
+        expect(panel.locator(".checks li")).to_have_count(len(found["checks"]))
+        for check in found["checks"]:
+            expect(panel.locator(".checks")).to_contain_text(check["text"])
+        drawn(page, "validation")
+        expect(page.locator("#validation-said")).to_contain_text("of 22 results lie in their intervals")
+        assert accessible(page) == []
+
+
+def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """The sentences follow without the page being loaded again."""
+    lab(api, "typo", 22)
+    with tab(browser, site) as page:
+        page.goto("/studies/typo")
+        look = page.locator(".checks").get_by_role("link", name="Look at result 6")
+        expect(look).to_be_visible()
+        assert (look.get_attribute("href") or "").endswith("/studies/typo/results/6")
+        best = page.locator("#figures .main")
+        expect(best).to_contain_text("340.5")
+        expect(best).to_contain_text("The other results contradict it.")
+        checked(api.patch("/v1/studies/typo/observations/6", json={"value": 29.5}))
+        expect(page.locator("#assessment")).not_to_contain_text("Result 6 is")
+        expect(page.locator("#assessment dd").first).to_contain_text("The best of 22 results is")
+        expect(best).not_to_contain_text("The other results contradict it.")
+
+
+def test_a_choice_that_was_never_tried_is_one_click_away(browser: Browser, site: str, api: httpx.Client) -> None:
+    lab(api, "try", 3)
+    with tab(browser, site) as page:
+        page.goto("/studies/try")
+        page.locator("#assessment").get_by_role("button", name="Try PPh3").click()
+        page.wait_for_url("**/studies/try/trials/1")
+        expect(page.locator("main")).to_contain_text("PPh3")
+    (trial,) = checked(api.get("/v1/studies/try/trials"))["items"]
+    assert trial["parameters"]["catalyst"] == "PPh3"
+
+
+def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api: httpx.Client) -> None:
+    lab(api, "edge", 5)
+    for number in range(16):  # sound ones
+        point = {"temperature": 100 - number * 5, "catalyst": "XPhos"}
+        checked(api.post("/v1/studies/edge/observe", json={"parameters": point, "value": 80 - number * 2.5}))
+    with tab(browser, site) as page:
+        page.goto("/studies/edge")
+        page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140").click()
+        expect(page.locator("#toasts")).to_contain_text("The range is wider now.")
+        assert high(api) == 140
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140")).to_be_visible()
+        assert high(api) == 100
+
+
+def high(api: httpx.Client) -> float:
+    found: float = checked(api.get("/v1/studies/edge"))["parameters"][0]["high"]
+    return found
+
+
+def test_what_a_busy_model_did_not_say_comes_later(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Without a change of the study."""
+    lab(api, "busy", 9)
+    found = checked(api.get("/v1/studies/busy/assessment"))
+    late = {"check": "model_busy", "text": "It did not answer."}
+    answers = [{**found, "findings": None, "checks": [late]}]
+
+    def answer(route: Route) -> None:
+        if answers:
+            route.fulfill(json=answers.pop())
+        else:
+            route.continue_()
+
+    with tab(browser, site) as page:
+        page.route("**/assessment", answer)
+        page.goto("/studies/busy")
+        expect(page.locator("#assessment")).to_contain_text("It did not answer.")
+        expect(page.locator("#assessment")).not_to_contain_text("It did not answer.")
+        expect(page.locator("#assessment")).to_contain_text(found["findings"]["text"])
+
+
+def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser, site: str, api: httpx.Client) -> None:
+    checked(api.post("/v1/studies", json={"id": "rows", "direction": "maximize", "parameters": LAB, "seed": 1}))
+    (trial,) = checked(api.post("/v1/studies/rows/suggest", json={}))["trials"]
+    checked(api.post("/v1/studies/rows/observe", json={"trial": 1, "value": 3.5}))
+    with tab(browser, site) as page:
+        page.goto("/studies/rows/trials/1")
+        page.get_by_role("button", name="Note").click()
+        page.locator("#note-text").fill("turned brown")
+        page.get_by_role("button", name="Save the note").click()
+        expect(page.locator(".facts").first).to_contain_text("turned brown")
+        assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {"note": "turned brown"}
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(page.locator("main")).not_to_contain_text("turned brown")
+        assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {}
+        page.get_by_role("button", name="Repeat this point").click()
+        page.get_by_label("How often").fill("2")
+        page.get_by_role("button", name="Queue it").click()
+        expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
+        page.get_by_role("button", name="Next experiment").click()
+        page.wait_for_url("**/studies/rows/trials/2")
+    repeated = checked(api.get("/v1/studies/rows/trials/2"))
+    assert (repeated["parameters"], repeated["state"]) == (trial["parameters"], "active")
+
+
+def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: httpx.Client) -> None:
+    hostile(api)
+    with tab(browser, site) as page:
+        page.goto("/studies/hostile")
+        page.locator("#assessment:not([aria-busy])").wait_for()
+        expect(page.locator("#assessment")).to_contain_text("The best of 5 results is")
+        assert page.locator("img[onerror], script:not([src])").count() == 0

@@ -1,0 +1,261 @@
+"""The forms and dialogs of the page in a real Chromium: what a person without a programme does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import REFUSALS, drawn, tab
+
+
+@contextmanager
+def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
+    """The form for a new study with one parameter, and with what limits points and results unfolded."""
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill(name)
+        row = page.get_by_role("group", name="Parameter 1")
+        row.get_by_label("Name").fill("x")
+        row.get_by_label("From").fill("0")
+        row.get_by_label("to", exact=True).fill("1,0")
+        page.get_by_text("Limits on points and results").click()
+        yield page
+
+
+def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        creates_a_study(page)
+        evaluates_a_trial(page)
+        (result,) = checked(api.get("/v1/studies/bread/observations"))["items"]
+        assert (result["value"], result["std_error"], result["parameters"]["minutes"]) == (7.5, 0.5, 41)
+        corrects_and_excludes_a_result(page)
+        queues_a_point(page)
+        pauses_and_changes_the_limits(page)
+        adds_a_result(page)
+        pastes_a_table(page)
+        told = checked(api.get("/v1/studies/bread/observations"))["items"]
+        assert [each["value"] for each in told] == [7.5, 3, 5.5, 6]
+        gives_a_trial_back_and_tries_it_again(page)
+
+
+def creates_a_study(page: Page) -> None:
+    page.goto("/new")
+    page.get_by_label("ID", exact=True).fill("bread")
+    page.get_by_role("button", name="Create the study").click()
+    expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
+    page.get_by_label("The result should be").select_option("maximize")
+    page.get_by_label("Budget, in trials").fill("4")
+    row = page.get_by_role("group", name="Parameter 1")
+    row.get_by_label("Name").fill("minutes")
+    row.get_by_label("From").fill("20")
+    row.get_by_label("to", exact=True).fill("60")
+    page.get_by_role("button", name="Add a parameter").click()
+    row = page.get_by_role("group", name="Parameter 2")
+    row.get_by_label("Name").fill("flour")
+    row.get_by_label("Kind").select_option("categorical")
+    row.get_by_label("Value 1", exact=True).fill("rye")
+    row.get_by_label("Value 2", exact=True).fill("wheat")
+    page.get_by_role("button", name="Create the study").click()
+    page.wait_for_url("**/studies/bread")
+
+
+def evaluates_a_trial(page: Page) -> None:
+    page.get_by_role("button", name="Next experiment").click()
+    page.get_by_label("Your name").fill("berta")
+    page.get_by_role("button", name="Get the next point").click()
+    page.wait_for_url("**/trials/1")
+    expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("being evaluated")
+    page.get_by_label("Result", exact=True).fill("not good")
+    page.get_by_role("button", name="Save the result").click()
+    expect(page.get_by_role("alert").filter(has_text="is not a number")).to_be_visible()
+    page.get_by_label("Result", exact=True).fill("7,5")
+    page.get_by_label("Standard error, if known").fill("0.5")
+    page.get_by_text("A different point was evaluated").click()
+    page.get_by_label("minutes").fill("41")
+    page.get_by_role("button", name="Save the result").click()
+    expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
+    expect(page.get_by_text("Evaluated: minutes = 41")).to_be_visible()
+
+
+def corrects_and_excludes_a_result(page: Page) -> None:
+    page.get_by_role("button", name="Correct").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Result", exact=True).fill("8")
+    dialog.get_by_label("Reason, for the log").fill("misread")
+    dialog.get_by_role("button", name="Save the correction").click()
+    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("7.5")
+    page.get_by_role("button", name="Exclude").click()
+    expect(page.get_by_role("button", name="Include again")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Exclude")).to_be_visible()
+
+
+def queues_a_point(page: Page) -> None:
+    page.goto("/studies/bread")
+    page.get_by_role("button", name="Queue a point").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("minutes").fill("70")
+    dialog.get_by_label("flour").select_option("rye")
+    dialog.get_by_role("button", name="Queue the point").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("minutes:")
+    dialog.get_by_label("minutes").fill("30")
+    dialog.get_by_role("button", name="Queue the point").click()
+    expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
+
+
+def pauses_and_changes_the_limits(page: Page) -> None:
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#figures .pill").first).to_have_text("paused")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#figures .pill").first).to_have_text("running")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#figures .pill").first).to_have_text("running")
+    page.get_by_role("button", name="Limits").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Budget, in trials").fill("9")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.locator("#figures")).to_contain_text("of 9")
+
+
+def adds_a_result(page: Page) -> None:
+    page.get_by_role("button", name="Add a result").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("minutes").fill("25")
+    dialog.get_by_label("flour").select_option("wheat")
+    dialog.get_by_label("Result", exact=True).fill("3")
+    dialog.get_by_role("button", name="Add the result").click()
+    expect(page.get_by_text("Result 2 is stored.")).to_be_visible()
+    expect(page.locator("#feed")).to_contain_text("A user's own result: 3")
+
+
+def pastes_a_table(page: Page) -> None:
+    page.get_by_role("button", name="Add a result").click()
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Paste a table instead").click()
+    dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
+    dialog.get_by_role("button", name="Check first").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
+    dialog.get_by_role("button", name="Back").click()
+    dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
+    dialog.get_by_role("button", name="Check first").click()
+    dialog.get_by_role("button", name="Add 2 results").click()
+    expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
+
+
+def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
+    page.goto("/studies/bread")
+    page.get_by_role("button", name="Next experiment").click()
+    expect(page.get_by_label("Your name")).to_have_value("berta")
+    page.get_by_role("button", name="Get the next point").click()
+    page.wait_for_url("**/trials/2")
+    page.get_by_role("button", name="Give back").click()
+    page.get_by_role("button", name="Give it back").click()
+    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+    page.get_by_role("button", name="It failed").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Why").fill("burnt")
+    dialog.get_by_role("button", name="It failed").click()
+    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("failed")
+    page.get_by_role("button", name="Try again").first.click()
+    dialog.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+
+
+def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    with new_study(browser, site, "limited") as page:
+        for name in ("seconds", "memory"):
+            page.get_by_role("button", name="Add a quantity").click()
+            page.get_by_role("group", name="Quantity").last.get_by_label("Name").fill(name)
+        row = page.get_by_role("group", name="Quantity 1")
+        row.get_by_label("at least").fill("2,5")
+        row.get_by_label("at most").fill("2")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="a lower bound no larger than")).to_be_visible()
+        row.get_by_label("at least").fill("")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/limited")
+    study = checked(api.get("/v1/studies/limited"))
+    assert study["metrics"] == ["seconds", "memory"]
+    assert study["outcome_constraints"] == [{"metric": "seconds", "lower": None, "upper": 2}]
+    for _ in range(3):
+        (trial,) = checked(api.post("/v1/studies/limited/suggest", json={}))["trials"]
+        told = {"value": trial["parameters"]["x"], "metrics": {"seconds": 3 * trial["parameters"]["x"], "memory": 1}}
+        checked(api.post("/v1/studies/limited/observe", json={"trial": trial["number"], **told}))
+    with tab(browser, site, refused=REFUSALS) as page:
+        tells_metrics_with_their_errors(page)
+        pastes_metrics_beyond_a_bound(page)
+        last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
+        assert (last["metrics"], last["std_errors"]) == ({"seconds": 9, "memory": 2}, {"memory": 0.5})
+        bounds_are_drawn(page, api)
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#feed")).to_contain_text("Result 5 was excluded")
+
+
+def tells_metrics_with_their_errors(page: Page) -> None:
+    page.goto("/studies/limited")
+    page.get_by_role("button", name="Next experiment").click()
+    page.get_by_role("button", name="Get the next point").click()
+    page.wait_for_url("**/trials/4")
+    page.get_by_label("Result", exact=True).fill("0.25")
+    expect(page.get_by_label("seconds", exact=True)).to_have_accessible_description("at most 2")
+    page.get_by_label("seconds", exact=True).fill("1,5")
+    page.get_by_label("memory", exact=True).fill("7")
+    page.get_by_text("Standard errors of seconds, memory, if known").click()
+    page.get_by_label("Standard error of seconds").fill("-1")
+    page.get_by_role("button", name="Save the result").click()
+    expect(page.get_by_label("Standard error of seconds")).to_be_focused()
+    page.get_by_label("Standard error of seconds").fill("0,25")
+    page.get_by_role("button", name="Save the result").click()
+    expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
+    page.get_by_role("button", name="Correct").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Standard error of seconds").fill("")
+    dialog.get_by_label("Standard error of memory").fill("1")
+    dialog.get_by_role("button", name="Save the correction").click()
+    expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7 ± 1")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
+
+
+def pastes_metrics_beyond_a_bound(page: Page) -> None:
+    page.goto("/studies/limited")
+    expect(page.locator("[data-metric=seconds]")).to_contain_text("±")
+    expect(page.locator("[data-feasible]")).to_contain_text("yes")
+    page.get_by_role("button", name="Add a result").click()
+    page.get_by_role("button", name="Paste a table instead").click()
+    page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory,std_errors.memory\n0.5,-9,9,2,0.5\n")
+    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Add 1 result").click()
+    expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
+
+
+def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
+    drawn(page, "history")
+    expect(page.locator("#history-said")).to_contain_text("5 results; the best is ")
+    expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # beyond its bound
+    page.get_by_label("The charts show").select_option("seconds")
+    expect(page.locator("#history-said")).to_have_text("5 results.")
+    drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")
+    page.locator("#rows table").wait_for()
+    results = checked(api.get("/v1/studies/limited/observations"))["items"]
+    beyond = [each for each in results if each["metrics"]["seconds"] > 2]
+    assert page.locator("#rows .beyond").count() == len(beyond)
+
+
+def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    with new_study(browser, site, "bounded") as page:
+        page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Constraints, one per line:")).to_be_visible()
+        page.get_by_label("Constraints, one per line").fill("x <= 0.5\n x >= 0.1")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/bounded")
+        expect(page.locator("#definition code")).to_have_text(["x <= 0.5", "x >= 0.1"])
+    assert checked(api.get("/v1/studies/bounded"))["constraints"] == ["x <= 0.5", "x >= 0.1"]

@@ -1,0 +1,88 @@
+"""Catalogues on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+
+DYES = [f"dye {number}" for number in range(40)]
+DYE: dict[str, Any] = {
+    "name": "dye",
+    "kind": "catalogue",
+    "label": "Dye",
+    "table": "\n".join(["dye,size", *(f"{dye},{number}" for number, dye in enumerate(DYES))]),
+}
+HEAT: dict[str, Any] = {"name": "heat", "kind": "float", "low": 0, "high": 1}
+
+
+def create(api: httpx.Client, study: str, *parameters: dict[str, Any]) -> None:
+    """A study with a few results."""
+    definition = {"id": study, "direction": "maximize", "parameters": list(parameters), "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    for _ in range(5):
+        (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={}))["trials"]
+        value = float(DYES.index(trial["parameters"]["dye"]))
+        checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], "value": value}))
+
+
+def test_charts_are_drawn_along_the_parameters_that_have_an_order(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Rows have none; they are named in the table of results, in the importances, and where a point is shown."""
+    create(api, "dyed", DYE, HEAT)
+    with tab(browser, site) as page:
+        page.goto("/studies/dyed")
+        for chart in ("parallel", "slices", "importance"):
+            drawn(page, chart)
+        expect(page.locator("#parallel-said")).to_contain_text("5 results across 1 parameter")
+        page.locator("#contour").scroll_into_view_if_needed()
+        expect(page.get_by_text("There is only one parameter to draw, heat; its slice is above.")).to_be_visible()
+        expect(page.locator("#recommendation")).to_contain_text("dye ")
+        assert accessible(page) == []
+
+
+def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site: str, api: httpx.Client) -> None:
+    create(api, "dyes", DYE)
+    with tab(browser, site) as page:
+        page.goto("/studies/dyes")
+        for chart in ("parallel", "slices", "contour", "partition"):
+            page.locator(f"#{chart}").scroll_into_view_if_needed()
+        expect(page.get_by_text("The rows of a table have no order")).to_have_count(3)
+        expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
+
+
+def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api: httpx.Client) -> None:
+    create(api, "stock", DYE)
+
+    def rows() -> tuple[int, int]:
+        (parameter,) = checked(api.get("/v1/studies/stock"))["parameters"]
+        return parameter["rows"], parameter["withdrawn"]
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/stock")
+        page.get_by_role("button", name="Rows of dye").click()
+        dialog = page.get_by_role("dialog", name="Rows of dye")
+        expect(dialog).to_contain_text("dye,size")
+        assert accessible(page) == []
+        dialog.get_by_label("Rows to withdraw").fill("dye 7\ndye 99\n")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("Rows to withdraw: has 'dye 99', which is not a row")
+        expect(dialog.get_by_label("Rows to withdraw")).to_be_focused()
+        assert rows() == (40, 0)
+        dialog.get_by_label("Rows to withdraw").fill("dye 7\n")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(page.locator("#definition")).to_contain_text("one of 40 rows, 1 of them withdrawn")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#definition")).to_contain_text("one of 40 rows;")
+        page.get_by_role("button", name="Rows of dye").click()
+        dialog.get_by_label("Rows to add").fill("dye;size\nnew one;3,5")
+        dialog.get_by_label("Rows to withdraw").fill("dye 7")
+        dialog.get_by_role("button", name="Change the rows").click()
+        expect(page.locator("#definition")).to_contain_text("one of 41 rows, 1 of them withdrawn")
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    assert rows() == (41, 1)

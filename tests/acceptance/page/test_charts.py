@@ -1,0 +1,257 @@
+"""The charts of a study in a real Chromium: what they show, what they leave out, how they are saved."""
+
+from __future__ import annotations
+
+import math
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from adabkb_service import page
+from tests.acceptance.page.studies import HOSTILE, checked, tuned
+from tests.acceptance.page.tabs import REFUSALS, drawn, tab
+from tests.servers import server_on
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """A server with one study."""
+    with server_on(database) as address:
+        with httpx.Client(base_url=address, timeout=60) as api:
+            tuned(api)
+        yield address
+
+
+def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Points that constraints forbid are hatched, and two parameters that never exist together are no error."""
+    both = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("a", "b")]
+    made_of = {"name": "kind", "kind": "categorical", "choices": ["oil", "water"]}
+    fat = {"name": "fat", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["oil"]}}
+    salt = {"name": "salt", "kind": "float", "low": 1, "high": 1000, "scale": "log", "when": {"kind": ["water"]}}
+    evaluated(api, id="forbidden", parameters=both, constraints=["a + b <= 1"])
+    evaluated(api, id="left-out", parameters=[made_of, *both, fat, salt], prior={"a": {"around": 0.2, "width": 0.1}})
+    asked = {"parameter": ["a", "b"]}
+    columns, rows = (axis["values"] for axis in checked(api.get("/v1/studies/forbidden/slice", params=asked))["axes"])
+    forbidden = api.get("/studies/forbidden/forbidden.json", params=asked).json()
+    assert forbidden == [a + b > 1 for a in columns for b in rows]
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/forbidden")
+        drawn(page, "contour")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: excluded by the constraints.")
+        page.goto("/studies/left-out")
+        drawn(page, "contour", "slices", "partition")
+        page.locator("#contour-x").select_option("fat")
+        page.locator("#contour-y").select_option("salt")
+        expect(page.locator("#contour")).to_have_attribute("data-state", "empty")
+        expect(page.locator("#contour-said")).to_contain_text("are never active together")
+        shown = page.locator("#definition")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("1 to 1\u202f000, log scale")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("kind is water")
+        expect(shown.get_by_role("row", name="a number")).to_contain_text("0.2, ± 0.1")
+
+
+def evaluated(api: httpx.Client, **definition: Any) -> None:
+    """A study with some results."""
+    checked(api.post("/v1/studies", json={"direction": "minimize", "seed": 1, **definition}))
+    address = f"/v1/studies/{definition['id']}"
+    for _ in range(5):
+        (trial,) = checked(api.post(f"{address}/suggest", json={}))["trials"]
+        checked(api.post(f"{address}/observe", json={"trial": trial["number"], "value": trial["parameters"]["a"]}))
+
+
+def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
+    """Of a study that never changes any more, too: 503 and Retry-After are no failure of a chart."""
+    requests: list[int] = []
+
+    def busy(route: Route) -> None:
+        requests.append(len(requests))
+        if len(requests) == 1:
+            route.fulfill(status=503, headers={"Retry-After": "0"}, body="")
+        else:
+            route.continue_()
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.route("**/importance", busy)
+        page.goto("/studies/digits")
+        drawn(page, "importance")
+    assert len(requests) >= 2
+
+
+def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The chart is thinned by the server; a stopped trial says what it came to."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 900}
+    definition = {"id": "epochs", "direction": "minimize", "parameters": parameters, "early_stopping": rule}
+    checked(api.post("/v1/studies", json=definition))
+    for number, stalls in enumerate((900, 40), start=1):
+        checked(api.post("/v1/studies/epochs/suggest", json={}))
+        reports = [{"step": step, "value": 1 / min(step, stalls)} for step in range(1, min(stalls + 9, 900))]
+        reported = api.post(f"/v1/studies/epochs/trials/{number}/reports", json={"reports": reports})
+        assert checked(reported)["stop"] == (stalls == 40)
+    with tab(browser, site) as page:
+        page.goto("/studies/epochs")
+        drawn(page, "curves")
+        expect(page.locator("#curves .said")).to_have_text(
+            "2 trials, 1 of them stopped early; the longest reached step 899."
+        )
+        curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
+        assert [len(each["points"]) for each in curves] == [101, 48]
+        assert [each["points"][-1][0] for each in curves] == [899, 48]
+        page.get_by_label("log scale").last.check()
+        page.goto("/studies/epochs/trials/2")
+        expect(page.locator("main")).to_contain_text("48 values, the last at step 48: 0.025")
+
+
+def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        drawn(page, "partition", "history", "gap")
+        now = page.locator("#partition .said").inner_text()
+        assert re.match(r"\d+ of \d+ leaves intersect this plane", now)
+        present = page.evaluate("fetch('/v1/studies/digits/partition').then((answer) => answer.json())")["items"]
+        past = page.evaluate("fetch('/studies/digits/past.json?results=12').then((answer) => answer.json())")
+        assert [each["key"] for each in past] == [each["key"] for each in present]
+        assert not any(then["mean"] == now["mean"] for then, now in zip(past, present, strict=True))
+        page.get_by_label("after result").fill("12")
+        expect(page.locator("#partition .said")).to_contain_text("replay: as of result 12, learned from the results")
+        boxes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#partition .plot')).getOption()")[
+            "series"
+        ][0]["data"]
+        assert boxes
+        assert {box[4] for box in boxes} <= {each["index"] for each in past}, "the colours of then"
+        for colour in ("mean", "std", "depth"):
+            page.locator("#partition-colour").select_option(colour)
+        expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Results and the best so far as CSV").click()
+        assert Path(saved.value.path()).read_bytes().startswith(BOM_UTF8), "Excel would not read it as UTF-8"
+        table = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
+        assert table[0].startswith("result,trial,value,std_error")
+        assert len(table) == 24
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save What further trials could gain as CSV").click()
+        _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
+        assert 0 <= float(gap) < math.inf
+
+
+def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of_its_report(
+    browser: Browser, site: str
+) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        drawn(page, "history", "partition")
+        page.get_by_text("Choose charts").click()
+        charts = page.get_by_role("group", name="Charts", exact=True)
+        for box in charts.get_by_role("checkbox").all():
+            box.uncheck()
+        expect(page.locator("#partition-section")).to_be_hidden()
+        for name in ("Two parameters", "Two other parameters"):
+            charts.get_by_label(name, exact=True).check()
+        page.locator("#contour-2-x").select_option("activation")
+        page.locator("#contour-2-colour").select_option("uncertainty")
+        page.wait_for_url("**/studies/digits?charts=contour,contour-2&contour-2-x=activation&contour-2-colour=std")
+        drawn(page, "contour", "contour-2")
+        page.get_by_role("navigation", name="Parts of this page").get_by_role("link", name="Report").click()
+        page.locator("#study:not([aria-busy])").wait_for()
+        assert page.locator("figure.chart:visible").evaluate_all("(all) => all.map((each) => each.id)") == [
+            "contour",
+            "contour-2",
+        ]
+        expect(page.locator("#contour-2-x")).to_have_value("activation")
+        expect(page.locator("#contour-2")).to_have_attribute("data-state", "shown")
+        page.get_by_text("Choose charts").click()
+        page.get_by_role("group", name="Charts", exact=True).get_by_label("Which parameters matter").check()
+        expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
+
+
+def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Also with names that contain markup, quotation marks, and characters that XML does not allow."""
+    template = (Path(page.__file__).parent / "templates" / "_charts.html").read_text()
+    charts = [*re.findall(r'ui\.chart\("(\w+)"', template), "contour"]
+    odd = HOSTILE + "\x0b"
+    with_curves(api, odd)
+    with_objectives(api, odd)
+    saved = {}
+    with tab(browser, site) as opened:
+        for study in ("curved", "weighed"):
+            opened.goto(f"/studies/{study}")
+            for name in charts:
+                if opened.locator(f"#{name}").count():
+                    drawn(opened, name)
+                    with opened.expect_download() as download:
+                        opened.locator(f"#{name} [data-save=svg]").click()
+                    saved[name] = ElementTree.parse(download.value.path())
+    assert sorted(saved) == sorted(charts)
+    for name, drawing in saved.items():
+        assert drawing.getroot().tag == f"{SVG}svg", name
+        assert [each.text for each in drawing.iter(f"{SVG}text")], name
+    assert any(HOSTILE in (each.text or "") for each in saved["front"].iter(f"{SVG}text"))
+
+
+def with_curves(api: httpx.Client, odd: str) -> None:
+    """A study whose trials report before their end."""
+    parameters = [
+        {"name": odd, "kind": "float", "low": 0, "high": 1},
+        {"name": "b" + odd, "kind": "categorical", "choices": [odd, "plain"]},
+    ]
+    rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 9}
+    shared = {"direction": "minimize", "parameters": parameters, "early_stopping": rule, "seed": 1}
+    checked(api.post("/v1/studies", json={"id": "curved", **shared}))
+    for number in range(1, 16):  # so many that the gap is known
+        (trial,) = checked(api.post("/v1/studies/curved/suggest", json={"worker": odd}))["trials"]
+        value = (trial["parameters"][odd] - 0.4) ** 2
+        reports = {"reports": [{"step": step, "value": value + 1 / step} for step in (1, 2, 3)]}
+        checked(api.post(f"/v1/studies/curved/trials/{number}/reports", json=reports))
+        checked(api.post("/v1/studies/curved/observe", json={"trial": number, "value": value}))
+
+
+def with_objectives(api: httpx.Client, odd: str) -> None:
+    """A study with two objectives."""
+    objectives = [{"metric": odd, "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("x", "y")]
+    checked(api.post("/v1/studies", json={"id": "weighed", "objectives": objectives, "parameters": parameters}))
+    for number in range(1, 6):
+        checked(api.post("/v1/studies/weighed/suggest", json={"worker": odd}))
+        told = {"trial": number, "metrics": {odd: number, "speed": number}}
+        checked(api.post("/v1/studies/weighed/observe", json=told))
+
+
+def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(
+        api.post("/v1/studies", json={"id": "traded", "objectives": objectives, "parameters": parameters, "seed": 1})
+    )
+    for _ in range(5):
+        (trial,) = checked(api.post("/v1/studies/traded/suggest", json={}))["trials"]
+        x = trial["parameters"]["x"]
+        told = {"trial": trial["number"], "metrics": {"error": x * x, "speed": 2 * x}}
+        checked(api.post("/v1/studies/traded/observe", json=told))
+    checked(api.post("/v1/studies/traded/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/traded")
+        for name in ("front", "volume", "history", "importance", "parallel", "slices", "partition"):
+            page.locator(f"#{name}").scroll_into_view_if_needed()
+            expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
+        expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        page.get_by_label("The charts show").select_option("speed")
+        expect(page.locator("#history-said")).to_contain_text("the best is")
+        page.goto("/studies/traded/trials/6")
+        page.get_by_label("error", exact=True).fill("0,5")
+        page.get_by_label("speed", exact=True).fill("7")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("article")).to_contain_text("error0.5speed7")
+        page.goto("/studies/traded")
+        expect(page.locator("#feed li").first).to_contain_text("Trial 6 gave error 0.5, speed 7")
+        expect(page.locator("#rows tbody tr").first).to_contain_text("0.5")
+        page.goto("/")
+        expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")

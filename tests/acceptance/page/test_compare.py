@@ -1,0 +1,177 @@
+"""Several studies in one chart, and studies too large for a point of each result, in a real Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from playwright.sync_api import Browser, Page, expect
+
+from adabkb_service.storage import observations
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import studies
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import accessible, drawn, tab
+from tests.integration.storage.rows import NOW, observation
+from tests.servers import server_on
+
+LARGE, EVERY, FAR = 20_000, 2_000, 40.0
+"""Results of a study; one in so many is far from the others, with this value."""
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """A server with two small studies, one with 20,000 results, and two whose trials report."""
+    with server_on(database) as address, httpx.Client(base_url=address, timeout=60) as api:
+        for name, values in (("first", (9, 7, 8, 3)), ("second", (5, 6, 4)), ("large", ())):
+            parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+            checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
+            for number, value in enumerate(values, start=1):
+                point = {"x": number / 10}
+                checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": point, "value": value}))
+        for name, best in (("slow", 2.0), ("quick", 1.0)):
+            reporting(api, name, best)
+    grow(database)
+    with server_on(database) as address:
+        yield address
+
+
+def grow(database: str) -> None:
+    """Write the rows of the large study's results, which takes a request each otherwise."""
+    values = np.random.default_rng(7).normal(10.0, 1.0, LARGE)
+    values[::EVERY] = FAR
+    rows = [observation(seq, float(value), "large", observed_at=NOW) for seq, value in enumerate(values, 1)]
+    with closing(Database(database)) as opened, opened.writing() as connection:
+        observations.add(connection, rows)
+        connection.execute(sa.update(studies).where(studies.c.id == "large").values(observations=LARGE))
+
+
+def reporting(api: httpx.Client, name: str, best: float) -> None:
+    """A study of two trials that report; the second one is better."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
+    for number, end in enumerate((9.0, best), start=1):
+        checked(api.post(f"/v1/studies/{name}/suggest", json={}))
+        reports = [{"step": step, "value": end + 1 / step} for step in (1, 2, 3)]
+        checked(api.post(f"/v1/studies/{name}/trials/{number}/reports", json={"reports": reports}))
+        checked(api.post(f"/v1/studies/{name}/observe", json={"trial": number, "value": end}))
+
+
+def options(page: Page, chart: str) -> dict[str, Any]:
+    found: dict[str, Any] = page.evaluate(
+        f"echarts.getInstanceByDom(document.querySelector('#{chart} .plot')).getOption()"
+    )
+    return found
+
+
+def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/")
+        page.get_by_role("link", name="Compare").click()
+        expect(page.locator("#progress")).to_contain_text("No study is chosen")
+        page.get_by_label("Add a study").fill("first")
+        page.get_by_role("button", name="Show").click()
+        page.get_by_label("Add a study").fill("second")
+        page.get_by_role("button", name="Show").click()
+        page.locator("#progress[data-state=shown]").wait_for()
+        lines = {each["name"]: [point[:2] for point in each["data"]] for each in options(page, "progress")["series"]}
+        assert lines == {
+            "first": [[1, 9], [2, 7], [4, 3], [4, 3]],
+            "second": [[1, 5], [3, 4], [3, 4]],
+        }
+        assert not accessible(page)
+        page.locator("#progress").get_by_label("across").select_option("share")
+        page.locator("#progress").get_by_label("log scale").check()
+        page.wait_for_url("**/compare?study=first&study=second&progress-log=1&progress-across=share")
+        with tab(browser, site) as other:
+            other.goto(page.url)
+            other.locator("#progress[data-state=shown]").wait_for()
+            assert options(other, "progress")["yAxis"][0]["type"] == "log"
+            assert options(other, "progress")["series"][0]["data"][0][0] == 0.25
+            row = other.get_by_role("row", name="first")
+            expect(row).to_contain_text("result minimized")
+            expect(row.get_by_role("cell").nth(3)).to_have_text("3")
+
+
+def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser: Browser, site: str) -> None:
+    with tab(browser, site, refused=[404]) as page:
+        page.goto("/compare?study=first&study=nowhere")
+        page.locator("#progress[data-state=shown]").wait_for()
+        expect(page.locator("#progress-said")).to_contain_text("not drawn: nowhere")
+        expect(page.get_by_role("row", name="nowhere")).to_contain_text("There is no study 'nowhere'")
+
+
+def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_another_study(
+    browser: Browser, site: str
+) -> None:
+    with tab(browser, site) as page:
+        page.goto("/compare?study=first")
+        drawn(page, "progress")
+        page.get_by_text("Choose charts").click()
+        charts = page.get_by_role("group", name="Charts", exact=True)
+        for name in ("All results", "Which parameters matter", "Predictions along a parameter"):
+            charts.get_by_label(name).check()
+        charts.get_by_label("Best so far").uncheck()
+        expect(page.locator("#progress")).to_be_hidden()
+        drawn(page, "points", "importance", "slice")
+        assert accessible(page) == []
+        page.get_by_label("Add a study").fill("second")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url("**/compare?study=first&study=second&charts=points,importance,slice")
+        with tab(browser, site) as other:
+            other.goto(page.url)
+            drawn(other, "points", "slice")
+            found = {
+                each["name"]: [one["value"] for one in each["data"]] for each in options(other, "points")["series"]
+            }
+            assert found == {"first": [[1, 9], [2, 7], [3, 8], [4, 3]], "second": [[1, 5], [2, 6], [3, 4]]}
+            assert options(other, "slice")["legend"][0]["data"] == ["first", "second"]
+            expect(other.locator("#importance-said")).to_contain_text("1 study; not drawn: second")
+            expect(other.locator("#progress")).to_be_hidden()
+
+
+def test_learning_curves_are_compared_across_studies_and_across_trials(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/compare?study=slow&study=quick&charts=curves")
+        drawn(page, "curves")
+        ends = {each["name"]: each["data"][-1] for each in options(page, "curves")["series"]}
+        assert ends == {"slow": [3, pytest.approx(2 + 1 / 3)], "quick": [3, pytest.approx(1 + 1 / 3)]}
+        page.locator("#curves-which").select_option("the last 100 trials")
+        expect(page.locator("#curves-said")).to_have_text("2 studies; 4 curves.")
+        page.goto("/studies/slow")
+        drawn(page, "curves")
+        page.get_by_label("or trials").fill("2, 7")
+        page.get_by_label("or trials").press("Enter")
+        expect(page.locator("#curves-said")).to_contain_text("Without reports: 7.")
+        page.wait_for_url("**/studies/slow?curves-trials=2*")
+        assert [each["name"] for each in options(page, "curves")["series"]] == ["trial 2"]
+        assert options(page, "curves")["series"][0]["lineStyle"]["color"] == "#0072b2"
+
+
+def test_20000_results_are_a_density_and_no_band(browser: Browser, site: str) -> None:
+    """Of normal values the middle is dark and the edges are light; the few far ones are points."""
+    with tab(browser, site) as page:
+        page.goto("/studies/large")
+        page.locator("#history").scroll_into_view_if_needed()
+        page.locator("#history[data-state=shown]").wait_for()
+        found = page.evaluate("fetch('/studies/large/density.json').then((answer) => answer.json())")
+        cells = found["cells"]
+        assert LARGE * 0.98 <= sum(cell[4] for cell in cells) <= LARGE - LARGE // EVERY
+        middle = sum(cell[4] for cell in cells if 9.5 < cell[2] < 10.5)
+        edge = sum(cell[4] for cell in cells if cell[2] < 8.5)
+        assert middle > 4 * edge > 0
+        series = {each["name"]: each for each in options(page, "history")["series"]}
+        assert len(series["results, darker where there are more"]["data"]) == len(cells)
+        drawn = [
+            point["result"]["value"] for each in series.values() if each["type"] == "scatter" for point in each["data"]
+        ]
+        assert drawn
+        assert not [value for value in drawn if found["low"] <= value <= found["high"]]
+        assert drawn.count(FAR) == LARGE // EVERY
+        expect(page.locator("#history-said")).to_contain_text("darker areas have more results")
+        expect(page.locator("#history-expected")).to_be_disabled()

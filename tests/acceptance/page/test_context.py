@@ -1,0 +1,120 @@
+"""Context, periodic parameters and a baseline on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.test_exclusions import add_parameter
+
+PARAMETERS = [
+    {"name": "angle", "kind": "float", "low": 0, "high": 360, "periodic": True},
+    {"name": "speed", "kind": "float", "low": 0, "high": 10},
+    {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True},
+    {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True},
+]
+
+
+def gluing(api: httpx.Client) -> None:
+    definition = {"id": "gluing", "direction": "maximize", "parameters": PARAMETERS, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    for number in range(12):
+        context = {"humidity": [0.1, 0.5, 0.9][number % 3], "machine": "AB"[number % 2]}
+        (trial,) = checked(api.post("/v1/studies/gluing/suggest", json={"context": context}))["trials"]
+        point = trial["parameters"]
+        value = -((point["speed"] - 8.0 + 6.0 * point["humidity"]) ** 2) - (point["machine"] == "B")
+        checked(api.post("/v1/studies/gluing/observe", json={"trial": trial["number"], "value": value}))
+
+
+def row_of(page: Page, number: int) -> Locator:
+    return page.get_by_role("group", name=f"Parameter {number}", exact=True)
+
+
+def test_the_form_declares_context_and_periodic_parameters(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("declared")
+        add_parameter(page, 1, "angle", "float", "0", "360")
+        row_of(page, 1).get_by_text("Prior knowledge").click()
+        row_of(page, 1).get_by_label("the ends are the same point").check()
+        add_parameter(page, 2, "machine", "categorical", "A", "B")
+        row_of(page, 2).get_by_text("Prior knowledge").click()
+        row_of(page, 2).get_by_label("is a context parameter").check()
+        row_of(page, 1).get_by_label("Value in use today").fill("400")
+        expect(page.locator("#summary")).to_contain_text("angle: a number from 0 to 360, whose ends are the same point")
+        expect(page.locator("#summary")).to_contain_text("known, not chosen")
+        row_of(page, 1).get_by_label("log scale").check()
+        row_of(page, 1).get_by_label("From").fill("1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="must be left out on a log scale")).to_be_visible()
+        row_of(page, 1).get_by_label("log scale").uncheck()
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Value in use today: is 400, outside")).to_be_visible()
+        row_of(page, 1).get_by_label("Value in use today").fill("350,5")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="declared")).to_be_visible()
+        expect(page.locator("#definition")).to_contain_text("1 to 360, the ends are the same point")
+        expect(page.locator("#definition")).to_contain_text("“A”, “B”; known, not chosen")
+    declared = checked(api.get("/v1/studies/declared"))
+    assert declared["baseline"] == {"angle": 350.5}
+    first, second = declared["parameters"]
+    assert (first["periodic"], second["context"]) == (True, True)
+
+
+def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    gluing(api)
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/gluing")
+        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_visible()
+        best = page.locator("#best-context")
+        best.get_by_label("humidity").fill("0,5")
+        best.get_by_role("button", name="Show the best point").click()
+        expect(best.get_by_role("alert")).to_contain_text("machine: is missing; give the values")
+        best.get_by_label("machine").select_option(label="A")
+        best.get_by_role("button", name="Show the best point").click()
+        expect(page.locator("[data-parameter=humidity] [data-by=model]")).to_have_text("0.5")
+        expect(page.locator("[data-parameter=machine] [data-by=observed]")).to_have_text("A")
+        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_hidden()
+        drawn(page, "history", "slices")
+        assert accessible(page) == []
+        page.get_by_role("button", name="Next experiment").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_role("button", name="Get the next point").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("humidity: is missing")
+        dialog.get_by_label("humidity").fill("0.73")
+        dialog.get_by_label("machine").select_option(label="B")
+        dialog.get_by_role("button", name="Get the next point").click()
+        expect(page.get_by_role("heading", name="Trial 13")).to_be_visible()
+        expect(page.get_by_text("The context was humidity = 0.73, machine = 'B'.")).to_be_visible()
+    assert checked(api.get("/v1/studies/gluing/trials/13"))["parameters"]["humidity"] == 0.73
+
+
+def test_the_context_fits_a_phone(browser: Browser, site: str, api: httpx.Client) -> None:
+    gluing(api)
+    with tab(browser, site, size=PHONE) as page:
+        page.goto("/studies/gluing")
+        page.locator("#best-context").scroll_into_view_if_needed()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_the_page_shows_what_is_changed_and_what_that_gains(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 10} for name in ("heat", "stirring")]
+    definition = {"id": "near", "direction": "minimize", "parameters": parameters, "seed": 1}
+    checked(api.post("/v1/studies", json={**definition, "baseline": {"heat": 2, "stirring": 3}}))
+    for _ in range(14):
+        (trial,) = checked(api.post("/v1/studies/near/suggest", json={}))["trials"]
+        value = (trial["parameters"]["heat"] - 8.0) ** 2
+        checked(api.post("/v1/studies/near/observe", json={"trial": trial["number"], "value": value}))
+    (changed,) = checked(api.get("/v1/studies/near/recommendation"))["model"]["changes"]
+    gain = changed["gain"]
+    with tab(browser, site) as page:
+        page.goto("/studies/near")
+        cell = page.locator("[data-parameter=heat] [data-by=change]")
+        expect(cell).to_have_text(f"{gain:.3g}")
+        expect(page.locator("[data-parameter=stirring] [data-by=change]")).to_have_text("–")
+        expect(page.locator("[data-parameter=stirring] [data-by=model]")).to_have_text("3")
+        assert accessible(page) == []

@@ -1,0 +1,95 @@
+"""The documentation at /docs/ in a real Chromium, on a real server: every page that its navigation leads to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import unquote, urldefrag, urljoin
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from adabkb_service.page.site import FOLDER
+from tests.acceptance.page.tabs import DESKTOP, PHONE, accessible, tab
+from tests.servers import server_on
+
+TYPICAL = ("index.html", "systems.html", "guides/noise.html", "comparison.html")
+"""Pages of each kind: a start, a reference with tables, a guide with code, a table that scrolls."""
+FITS = "document.documentElement.scrollWidth <= innerWidth"
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """The address of the documentation on a server."""
+    assert (FOLDER / "index.html").exists(), "make install builds the documentation"
+    with server_on(database) as address:
+        yield f"{address}/docs/"
+
+
+def places() -> list[str]:
+    """The pages of the navigation."""
+    _, _, navigation = (FOLDER / "index.html").read_text().partition('<nav class="md-nav md-nav--primary')
+    links = re.findall(r'<a href="?([^"\s>#]+)"?[^>]*class="?md-nav__link', navigation)
+    return list(dict.fromkeys(link for link in links if link.endswith(".html")))
+
+
+def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser: Browser, site: str) -> None:
+    """Without scripts, which are the same on all pages and take most of the time; decisions are texts alone."""
+    asked: dict[str, int] = {}
+    with tab(browser, site, size=PHONE, java_script_enabled=False) as page:
+        page.on("response", lambda response: asked.update({response.url: response.status}))
+        for place in places():
+            if not place.startswith("decisions/"):
+                page.goto(place)
+                assert page.evaluate("document.querySelector('main').scrollWidth <= innerWidth"), f"{place} is too wide"
+    assert len(asked) > 40
+    assert [url for url, status in asked.items() if status >= 400 or not url.startswith(site)] == []
+
+
+def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(site: str) -> None:
+    """The build looks at Markdown; this looks at what came of it, navigation and generated references included."""
+    found: dict[str, tuple[bool, set[str]]] = {}
+    broken = []
+    with httpx.Client(base_url=site, timeout=60) as client:
+
+        def target(url: str) -> tuple[bool, set[str]]:
+            if url not in found:
+                answer = client.get(url) if url.endswith((".html", "/")) else client.head(url)
+                found[url] = answer.is_success, set(re.findall(r"""\sid=["']?([^"'\s>]+)""", answer.text))
+            return found[url]
+
+        for place in places():
+            here = urljoin(site, place)
+            for link in re.findall(r"""\s(?:href|src)=["']?([^"'\s>]+)""", client.get(here).text):
+                url, anchor = urldefrag(urljoin(here, unescape(link)))
+                if url.startswith(site):
+                    there, anchors = target(url)
+                    if not there or (anchor and unquote(anchor) not in {unescape(each) for each in anchors}):
+                        broken.append(f"{place}: {link}")
+    assert len(found) > 150
+    assert broken == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str) -> None:
+    with tab(browser, site, color_scheme=scheme) as page:
+        for place in TYPICAL:
+            page.goto(place)
+            assert page.evaluate(FITS), f"{place} is too wide"
+            assert accessible(page) == [], place
+            page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+            assert page.evaluate(FITS), f"{place} is too wide for a phone"
+            page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+
+
+def test_the_search_finds_a_page_by_a_word(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("index.html")
+        page.keyboard.press("/")
+        page.keyboard.type("hypervolume")
+        results = page.locator(".md-search-result__item")
+        expect(results.filter(has_text="Several objectives").first).to_be_visible()
+        results.first.get_by_role("link").first.click()
+        expect(page.locator("main mark").first).to_be_attached()

@@ -1,0 +1,294 @@
+"""The form for a new study in a real Chromium: what is known beforehand, conditions, costs, several objectives."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
+
+
+def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) -> Locator:
+    """A row of the form, with what one knows unfolded."""
+    if number > 1:
+        page.get_by_role("button", name="Add a parameter").click()
+    row = page.get_by_role("group", name=f"Parameter {number}")
+    row.get_by_label("Name").fill(name)
+    row.get_by_label("Kind").select_option(kind)
+    for label, value in fields.items():
+        row.get_by_label(label, exact=True).fill(value)
+    return row
+
+
+def unfolded(row: Locator) -> Locator:
+    row.get_by_text("Prior knowledge").click()
+    return row
+
+
+def exists_where(row: Locator, parent: str, value: str | None = None) -> Locator:
+    """A condition on another parameter."""
+    row.get_by_role("button", name="Add a condition").click()
+    condition = row.get_by_role("group", name="Condition").last
+    condition.get_by_role("combobox", name="Parameter").select_option(parent)
+    if value is not None:
+        condition.get_by_role("checkbox", name=value).check()
+    return condition
+
+
+ODD = ["1,4-dioxane", "a; b", """say "no" or 'yes'""", "sgd: 3 = best", "007", "1,4", "12.5", "<b>&amp;</b>"]
+
+
+def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Also where it has a weight, and where another parameter depends on it. A summary says what is a number."""
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("odd")
+        solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
+        for place, text in enumerate(ODD, start=1):
+            solvent.get_by_label(f"Value {place}", exact=True).fill(text)
+            solvent.get_by_label(f"Value {place}", exact=True).press("Enter")
+        solvent.get_by_label(ODD[3], exact=True).fill("2,5")
+        strength = add_parameter(page, 2, "strength", "ordinal", **{"Value 1": "0,5", "Value 2": "1,25"})
+        strength.get_by_role("button", name="Add a value").click()
+        strength.get_by_label("Value 3", exact=True).fill("0.5")
+        base = unfolded(add_parameter(page, 3, "base", "fixed", Value="tert-BuOK, 2 eq; dry"))
+        for text in (ODD[0], ODD[1]):
+            base.get_by_role("button", name="Add a condition").click() if text == ODD[0] else None
+            base.get_by_role("combobox", name="Parameter").select_option("solvent, wet")
+            base.get_by_role("checkbox", name=text, exact=True).check()
+        summary = page.locator("#summary li")
+        quoted = ", ".join(text if text == "12.5" else f"“{text}”" for text in ODD)
+        expect(summary.nth(0)).to_have_text(f"solvent, wet: a choice of 8 values: {quoted}")
+        expect(summary.nth(1)).to_have_text(
+            "strength: Value 3: “0.5” is the same as value 1, “0,5”. Remove one of the two."
+        )
+        expect(summary.nth(2)).to_have_text(
+            "base: always “tert-BuOK, 2 eq; dry”, only if solvent, wet is “1,4-dioxane” or “a; b”"
+        )
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert")).to_contain_text("Value 3: “0.5” is the same as value 1")
+        expect(strength.get_by_label("Value 3", exact=True)).to_be_focused()
+        strength.get_by_role("button", name="Remove value 3").click()
+        expect(summary.nth(1)).to_have_text("strength: 2 ordered values: 0.5, 1.25")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/odd")
+    study = checked(api.get("/v1/studies/odd"))
+    solvent_made, strength_made, base_made = study["parameters"]
+    assert solvent_made["choices"] == [12.5 if text == "12.5" else text for text in ODD]
+    assert strength_made["values"] == [0.5, 1.25]
+    assert base_made["when"] == {"solvent, wet": ODD[:2]}
+    assert study["prior"] == {"solvent, wet": {"weights": {ODD[3]: 2.5}}}
+
+
+def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        row = add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "first"})
+        field = row.get_by_label("Value 2", exact=True)
+        field.focus()
+        field.evaluate(
+            """(field, text) => {
+                const data = new DataTransfer();
+                data.setData("text", text);
+                const options = { clipboardData: data, bubbles: true, cancelable: true };
+                field.dispatchEvent(new ClipboardEvent("paste", options));
+            }""",
+            "1,4-dioxane\r\nwater\r\n\r\nethanol",
+        )
+        expect(page.locator("#summary li")).to_have_text(
+            "solvent: a choice of 4 values: “first”, “1,4-dioxane”, “water”, “ethanol”"
+        )
+
+
+TABLE = "solvent;polarity;boiling point\nwater;10,2;100\nethanol;5,2;78\nhexane;0,1;69\n"
+NUMBERS = "Numbers that describe the values"
+
+
+def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """As a spreadsheet copies it, with decimal commas. What is wrong is told at the table, with its line."""
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("described")
+        solvent = unfolded(add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "water"}))
+        table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
+        faults = {
+            TABLE.replace("5,2", "high"): "line 3, column polarity: “high” is not a number.",
+            TABLE + "hexane;1;2": "line 5: “hexane” already has a line. Remove one of the two.",
+            TABLE.replace("boiling point", "polarity"): "the first line names the column polarity twice.",
+            TABLE.replace("water", "wasser"): "“water” has no line. Add one, or remove the value.",
+            "solvent": "the first line must name the columns",
+        }
+        for text, fault in faults.items():
+            table.fill(text)
+            table.blur()
+            expect(summary).to_contain_text(f"solvent: {NUMBERS}: {fault}")
+        table.fill(TABLE)
+        table.blur()
+        expect(summary).to_contain_text("“wasser” has no line. Add one, or remove the value.")
+        solvent.get_by_role("button", name="Remove value 4").click()
+        expect(summary).to_have_text(
+            "solvent: a choice of 3 values: “water”, “ethanol”, “hexane”, described by “polarity”, “boiling point”"
+        )
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/described")
+        page.goto("/studies/described")
+        expect(page.locator("#definition")).to_contain_text("described by “polarity”, “boiling point”")
+    made = checked(api.get("/v1/studies/described"))["parameters"][0]
+    assert made["choices"] == ["water", "ethanol", "hexane"]
+    assert made["descriptors"] == {"polarity": [10.2, 5.2, 0.1], "boiling point": [100, 78, 69]}
+
+
+def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """A fault of the table is told at its field; a trial shows the numbers of its row."""
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("molecules")
+        row = page.locator("#parameters > .row").first
+        row.get_by_label("Name").fill("molecule")
+        row.get_by_label("Kind").select_option("catalogue")
+        table = row.get_by_role("textbox", name="Table")
+        table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\tlow\t0\n")
+        page.get_by_role("button", name="Create the study").click()
+        expect(row.get_by_text("line 3 has 'low' in column 'logP'")).to_be_visible()
+        table.fill("molecule\tlogP\tcharge\naspirin\t1,2\t-1\ncaffeine\t-0,1\t0\n")
+        table.blur()
+        expect(page.locator("#summary")).to_have_text("molecule: a row of a table of 2 rows")
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/molecules")
+        expect(page.locator("#definition")).to_contain_text("one of 2 rows; described by “logP”, “charge”")
+        trial = checked(api.post("/v1/studies/molecules/suggest", json={}))["trials"][0]
+        page.goto("/studies/molecules/trials/1")
+        expect(page.locator(".point")).to_contain_text("logP")
+        expect(page.locator(".point")).to_contain_text(
+            {"aspirin": "1.2", "caffeine": "0.1"}[trial["parameters"]["molecule"]]
+        )
+
+
+def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
+    with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("net")
+        rate = unfolded(add_parameter(page, 1, "rate", "float", From="0,0001", to="1"))
+        rate.get_by_label("log scale").check()
+        rate.get_by_label("Probably best near").fill("3")
+        rate.get_by_label("give or take").fill("10")
+        expect(rate.get_by_label("give or take")).to_have_accessible_description(
+            "distance at which the optimum is half as likely; on a log scale, a factor such as 10"
+        )
+        optimizer = add_parameter(page, 2, "optimizer", "categorical", **{"Value 1": "sgd", "Value 2": "adam"})
+        unfolded(optimizer).get_by_label("adam", exact=True).fill("much")
+        nesterov = unfolded(add_parameter(page, 3, "nesterov", "bool"))
+        nesterov.get_by_role("button", name="Add a condition").click()
+        delay = unfolded(add_parameter(page, 4, "delay", "int", From="1", to="9"))
+        exists_where(delay, "nesterov", "yes")
+        exists_where(delay, "optimizer", "sgd")
+        slow = unfolded(add_parameter(page, 5, "slow", "float", From="0", to="1"))
+        exists_where(slow, "delay").get_by_label("one of the numbers").fill("7, 8; 9")
+        page.get_by_text("Cost of experiments").click()
+        page.get_by_label("Cost of an experiment").select_option("told")
+        page.get_by_label("Budget, in cost").fill("100")
+        page.get_by_label("Budget, in trials").fill("20")
+        page.get_by_label("Prefer cheap experiments").check()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert accessible(page) == []
+        create, told = page.get_by_role("button", name="Create the study"), page.get_by_role("alert")
+        for row in (rate, optimizer, nesterov, delay, slow):
+            row.get_by_text("Prior knowledge").click()
+
+        create.click()
+        expect(told).to_contain_text("Active only if: choose a parameter, or remove the condition.")
+        expect(nesterov.get_by_role("combobox", name="Parameter")).to_be_focused()
+        nesterov.get_by_role("combobox", name="Parameter").select_option("optimizer")
+        create.click()
+        expect(told).to_contain_text("Active only if: choose a value of optimizer")
+        nesterov.get_by_role("checkbox", name="sgd").check()
+        create.click()
+        expect(told).to_contain_text("adam: “much” is not a number")
+        expect(optimizer.get_by_label("adam", exact=True)).to_be_focused()
+        optimizer.get_by_label("adam", exact=True).fill("3")
+        create.click()
+        expect(told).to_contain_text("you also gave a budget in trials")
+        page.get_by_label("Budget, in trials").fill("")
+        create.click()
+        expect(told).to_contain_text("Probably best near: is 3")
+        expect(rate.get_by_label("Probably best near")).to_be_focused()
+        rate.get_by_label("Probably best near").fill("0.01")
+        create.click()
+        page.wait_for_url("**/studies/net")
+    study = checked(api.get("/v1/studies/net"))
+    assert study["prior"] == {"rate": {"around": 0.01, "factor": 10}, "optimizer": {"weights": {"adam": 3}}}
+    assert [each.get("when") for each in study["parameters"]] == [
+        None,
+        None,
+        {"optimizer": ["sgd"]},
+        {"nesterov": [True], "optimizer": ["sgd"]},
+        {"delay": [7, 8, 9]},
+    ]
+    assert (study["cost"], study["per_cost"], study["budget"]) == ("told", True, {"cost": 100})
+
+
+def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    shared = {"direction": "minimize", "parameters": parameters, "metrics": ["size"], "budget": {"cost": 100}}
+    for name in ("told", "measured"):
+        checked(api.post("/v1/studies", json={"id": name, "cost": name, **shared}))
+        checked(api.post(f"/v1/studies/{name}/suggest", json={}))
+    with tab(browser, site) as page:
+        for name in ("told", "measured"):
+            page.goto(f"/studies/{name}/trials/1")
+            page.get_by_label("Result", exact=True).fill("0.5")
+            page.get_by_label("size", exact=True).fill("7")
+            if name == "told":
+                page.get_by_label("cost").fill("12,5")
+            else:
+                expect(page.get_by_label("cost")).to_have_accessible_description(
+                    "empty: the seconds since the trial was issued"
+                )
+            page.get_by_role("button", name="Save the result").click()
+            expect(page.get_by_role("article")).to_contain_text("size7cost")
+        page.goto("/studies/told/trials/1")
+        page.get_by_role("button", name="Correct").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("size", exact=True)).to_have_value("7.0")
+        dialog.get_by_label("cost").fill("13")
+        dialog.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_role("article")).to_contain_text("cost13")
+        page.goto("/studies/told")
+        page.get_by_role("button", name="Limits").click()
+        expect(dialog.get_by_label("Budget")).to_have_count(0)
+        dialog.get_by_label("Maximum number of unfinished trials").fill("3")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The limits are changed.")).to_be_visible()
+        expect(page.locator("[data-metric=cost]")).to_contain_text("13")
+    assert checked(api.get("/v1/studies/told"))["pending_limit"] == 3
+
+
+def test_several_objectives_have_a_direction_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("trade")
+        page.get_by_label("The result should be").select_option("several")
+        first, second = (page.get_by_role("group", name=f"Result {number}") for number in (1, 2))
+        first.get_by_label("Name").fill("error")
+        second.get_by_label("Name").fill("error")
+        second.get_by_label("is to be").select_option("maximize")
+        first.get_by_label("Worst useful value").fill("0,5")
+        add_parameter(page, 1, "x", "float", From="0", to="1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert")).to_contain_text("error")
+        second.get_by_label("Name").fill("speed")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/trade")
+    assert checked(api.get("/v1/studies/trade"))["objectives"] == [
+        {"metric": "error", "direction": "minimize", "reference": 0.5},
+        {"metric": "speed", "direction": "maximize"},
+    ]

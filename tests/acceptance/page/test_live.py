@@ -1,0 +1,192 @@
+"""What happens elsewhere is shown, and told, where somebody has a page open: real browsers, servers and receivers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import REFUSALS, accessible, tab
+from tests.integration.operations.receiver import LOOPBACK, receiving
+from tests.servers import server_on
+from tests.waiting import wait_for
+
+BROWSER = """
+window.told = [];
+window.Notification = class {
+  static permission = "default";
+  static async requestPermission() {
+    return (Notification.permission = "granted");
+  }
+  constructor(title, { body }) {
+    told.push(body);
+  }
+  addEventListener() {}
+};
+"""
+"""Stands for the notifications of a browser with windows: this one has none, and denies them."""
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    with server_on(database, webhook_networks=LOOPBACK, sweep_seconds=0.05) as address:
+        yield address
+
+
+def study(api: httpx.Client, name: str, **definition: Any) -> str:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters, **definition}))
+    return f"/v1/studies/{name}"
+
+
+def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "live")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/live/trials/1")
+        facts = page.locator("#trial-facts")
+        expect(facts).to_contain_text("Reserved until")
+        expect(facts).to_contain_text(re.compile(r"in (1 hour|\d\d minutes)"))
+        checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
+        expect(page.locator("h1")).to_contain_text("given back")
+        expect(facts).not_to_contain_text("Reserved until")
+        checked(api.post(f"{path}/suggest", json={"worker": "ben", "lease_seconds": 1}))
+        expect(facts).to_contain_text("ben, attempt 2")
+        expect(page.locator("h1")).to_contain_text("lease expired")
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        expect(page.get_by_role("article")).to_contain_text("0.25")
+        expect(page.locator("#trial-events")).to_contain_text("observed")
+
+
+def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "typed")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/typed/trials/1")
+        page.get_by_label("Result", exact=True).fill("0,125")
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        expect(page.locator("#changed")).to_contain_text("it is completed now")
+        expect(page.get_by_label("Result", exact=True)).to_have_value("0,125")
+        expect(page.locator("h1")).to_contain_text("completed")
+
+
+def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "noticed")
+    with tab(browser, site) as page:
+        page.add_init_script(BROWSER)
+        page.goto("/studies/noticed")
+        expect(page.locator("#live")).to_have_text("live")
+        page.evaluate("Object.defineProperty(document, 'hidden', {value: true})")
+        checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+        expect(page.locator("#feed li").first).to_contain_text("Trial 1")
+        assert page.evaluate("told") == []
+        button = page.locator("#notify")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        wait_for(lambda: page.evaluate("told.length"))
+        assert page.evaluate("told") == ["Trial 1 gave 0.25"]
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "false")
+        checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+        expect(page.locator("#feed li").first).to_contain_text("Trial 2")
+        assert page.evaluate("told") == ["Trial 1 gave 0.25"]
+
+
+def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site: str, api: httpx.Client) -> None:
+    study(api, "denied")
+    with tab(browser, site) as page:
+        page.goto("/studies/denied")
+        expect(page.locator("#notify")).to_be_disabled()
+        expect(page.locator("#notify")).to_have_text("This browser blocks notifications from this page")
+
+
+def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "hooked")
+    with receiving() as receiver, tab(browser, site, refused=[422]) as page:
+        page.goto("/studies/hooked")
+        page.get_by_role("link", name="Webhooks").click()
+        page.get_by_label("Address").fill("http://10.0.0.1/")
+        page.get_by_role("button", name="Add the webhook").click()
+        expect(page.get_by_role("alert").first).to_contain_text("webhook_networks")
+        page.get_by_label("Address").fill(receiver.address)
+        page.get_by_label("a trial is issued").uncheck()
+        page.get_by_role("button", name="Add the webhook").click()
+        expect(page.get_by_label("The secret that signs its messages")).to_have_value(
+            re.compile("^whsec_[A-Za-z0-9+/]{43}=$")
+        )
+        checked(api.post(f"{path}/suggest", json={}))
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        wait_for(lambda: receiver.accepted)
+        assert [each["notification"] for each in receiver.accepted] == ["trial.done"]
+        wait_for(lambda: checked(api.get(f"{path}/webhooks"))["items"][0]["delivered"])
+        page.reload()
+        assert not accessible(page)
+        row = page.get_by_role("row", name=receiver.address)
+        expect(row).to_contain_text("trial.done, study.ended, study.needs_attention")
+        page.get_by_role("button", name=f"Turn off {receiver.address}").click()
+        expect(page.get_by_role("button", name=f"Turn on {receiver.address}")).to_be_visible()
+        page.get_by_role("button", name=f"Delete {receiver.address}").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page.get_by_role("row", name=receiver.address)).to_have_count(0)
+        assert checked(api.get(f"{path}/webhooks"))["items"] == []
+
+
+def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
+    browser: Browser, site: str, api: httpx.Client, tmp_path: Path
+) -> None:
+    path = study(api, "photographed")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    photo, page_of_html = tmp_path / "photo.png", tmp_path / "page.html"
+    Image.new("RGB", (64, 48), (200, 30, 30)).save(photo)
+    page_of_html.write_text("<script>parent.document.title = 'run'</script>")
+    with tab(browser, site, refused=[422]) as page:
+        page.goto("/studies/photographed/trials/1")
+        page.get_by_label("Add files").set_input_files([photo, page_of_html])
+        image = page.get_by_role("img", name="photo.png")
+        expect(image).to_be_visible()
+        wait_for(lambda: page.evaluate("document.querySelector('.files img').naturalWidth === 64"))
+        expect(page.locator("#trial-files")).to_contain_text("page.html")
+        assert page.locator("#trial-files img").count() == 1
+        assert not accessible(page)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="page.html").click()
+        assert Path(download.value.path()).read_text() == page_of_html.read_text()
+        (tmp_path / "empty").touch()
+        page.get_by_label("Add files").set_input_files(tmp_path / "empty")
+        expect(page.locator("#files-problem")).to_contain_text("empty: The body: is empty")
+        page.get_by_role("button", name="Delete photo.png").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
+        expect(page.get_by_role("img", name="photo.png")).to_have_count(0)
+        expect(page.locator("#trial-files")).to_contain_text("page.html")
+
+
+def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:
+    """The last test of this server, as it closes it."""
+    tokens: dict[str, str] = {}
+    for name, scope in {"root": "admin", "ann": "work", "ben": "work"}.items():
+        headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
+        made = httpx.post(f"{site}/v1/tokens", json={"name": name, "scopes": [scope]}, headers=headers)
+        tokens[name] = checked(made)["token"]
+    photo = tmp_path / "photo.png"
+    Image.new("RGB", (64, 48)).save(photo)
+    with httpx.Client(base_url=site, headers={"Authorization": f"Bearer {tokens['ann']}"}, timeout=60) as ann:
+        path = study(ann, "shared")
+        checked(ann.post(f"{path}/suggest"))
+        checked(ann.patch(f"{path}/access", json={"shared_with": {"ben": "work"}}))
+        with tab(browser, site, refused=(*REFUSALS, 403)) as page:
+            page.goto(f"/studies/shared/trials/1#token={tokens['ben']}")
+            page.get_by_role("button", name="Log in with the link").click()
+            adding = page.get_by_label("Add files")
+            expect(adding).to_be_visible()
+            checked(ann.patch(f"{path}/access", json={"shared_with": {"ben": "read"}}))
+            adding.set_input_files(photo)
+            expect(page.locator("#toasts")).to_contain_text("photo.png: ")
+            expect(adding).to_have_count(0)

@@ -1,0 +1,186 @@
+"""Logging in, in a real browser; and that no page of another site uses the server through it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from adabkb_service.storage import grants
+from adabkb_service.storage.database import Database
+from tests.acceptance.page.tabs import REFUSALS, accessible, tab
+from tests.integration.api.conftest import DEFINITION
+from tests.servers import server_on
+from tests.waiting import wait_for
+
+PAGE = """<script>
+const send = (path, options) => fetch("SERVER" + path, {credentials: "include", ...options}).catch(() => {});
+Promise.all([
+  send("/v1/studies/s/suggest", {method: "POST", mode: "no-cors"}),
+  send("/v1/studies/s/suggest", {method: "POST", mode: "no-cors", body: "{}"}),
+  send("/v1/studies/s/suggest", {method: "POST", body: "{}", headers: {"Content-Type": "application/json"}}),
+  send("/v1/studies/s", {method: "DELETE"}),
+]).then(() => send("/v1/studies")).then(async answer => {document.title = answer ? await answer.text() : "nothing"});
+</script>"""
+
+
+@pytest.fixture
+def evil(site: str) -> Iterator[str]:
+    """The address of another site, whose page tries to use the server."""
+
+    class Evil(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(PAGE.replace("SERVER", site).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    with server_on(database) as address:
+        assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
+        yield address
+
+
+def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str, evil: str, browser: Browser) -> None:
+    before = httpx.get(f"{site}/v1/studies/s").json()
+    for page_of in (evil, evil.replace("localhost", "127.0.0.1")):
+        with browser.new_page() as page:
+            page.goto(page_of)
+            wait_for(lambda: page.evaluate("document.title !== ''"))
+            assert page.title() == "nothing"
+    assert httpx.get(f"{site}/v1/studies/s").json() == before
+
+
+def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Browser) -> None:
+    with tab(browser, site) as page:
+        page.goto("/api")
+        expect(page.get_by_text("/v1/studies/{study_id}/suggest").first).to_be_visible()
+
+
+def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
+    site: str, database: str, browser: Browser
+) -> None:
+    """The last test of this server, as it closes it."""
+    admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+    with closing(Database(database)) as opened, opened.writing() as connection:
+        grants.replace(connection, "s", {"root": "own"})
+    with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # what a page still asks of the study that it deletes
+        page.goto("/login")
+        page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert").filter(has_text="no such token")).to_be_visible()
+        page.get_by_label("Token").fill(admin)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+        without_an_answer(browser, site, admin)
+        assert page.evaluate("document.cookie") == ""
+        expect(page.get_by_role("row", name="s root")).to_be_visible()
+        link = shared(page, site)
+        with tab(browser, site, refused=REFUSALS) as reader:  # before the link's token is known there
+            reader.goto(link)
+            expect(reader.get_by_role("heading", name="Events")).to_be_visible()
+            assert "#" not in reader.url
+            for label in ("Next experiment", "Share", "Delete"):
+                expect(reader.get_by_text(label, exact=True)).to_have_count(0)
+        foreign_link(page, site, admin)
+        deleted_and_restored(page)
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        page.goto("/studies/s")
+        expect(page.get_by_label("Token")).to_be_visible()
+
+
+def without_an_answer(browser: Browser, site: str, token: str) -> None:
+    """By a token that is typed in, and by that of a link."""
+    with browser.new_page(base_url=site) as page:
+        page.goto("/login")
+        page.route("**/*", lambda route: route.abort())
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        refusal = page.get_by_role("alert").filter(has_text="The server does not answer. Try again.")
+        expect(refusal).to_be_visible()
+        page.unroute("**/*")
+        page.route("**/v1/tokens/self", lambda route: route.abort())
+        page.goto(f"/studies/s#token={token}")
+        expect(refusal).to_be_visible()
+        page.unroute("**/v1/tokens/self")
+        page.route("**/login", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert").filter(has_text="The server answered 502.")).to_be_visible()
+
+
+def foreign_link(page: Page, site: str, admin: str) -> None:
+    """A page of another site leads to a link with a token of its owner: whoever is logged in is asked first."""
+    headers = {"Authorization": f"Bearer {admin}"}
+    eve = httpx.post(f"{site}/v1/tokens", json={"name": "eve", "scopes": ["work"]}, headers=headers).json()["token"]
+    who = "fetch('/v1/tokens/self').then(answer => answer.json()).then(found => found.user)"
+    page.goto(f"data:text/html,<script>location = '{site}/studies/s%23token={eve}'</script>")
+    expect(page.get_by_text("You are logged in as root. This link logs you in as eve.")).to_be_visible()
+    assert page.evaluate(who) == "root"
+    assert accessible(page) == []
+    page.get_by_role("button", name="Stay root").click()
+    expect(page.get_by_role("heading", name="Events")).to_be_visible()
+    assert page.evaluate(who) == "root"
+
+
+def shared(page: Page, site: str) -> str:
+    """Share the study with somebody, take that back and give it again; return a link for reading it."""
+    page.goto("/studies/s")
+    page.get_by_role("link", name="Share").click()
+    page.get_by_label("User").fill("b b")
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_role("alert").filter(has_text="User:")).to_be_visible()
+    page.get_by_label("User").fill("ben")
+    page.get_by_label("May").select_option("work")
+    page.get_by_role("button", name="Share").click()
+    row = page.get_by_role("row", name="ben")
+    expect(row).to_contain_text("ask for points and store results")
+    row.get_by_role("button", name="Take back").click()
+    expect(row).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    page.get_by_role("button", name="Make a link").click()
+    made = page.get_by_label("The link, shown only once")
+    expect(made).to_have_value(re.compile(f"^{site}/studies/s#token="))
+    assert accessible(page) == []
+    link = made.input_value()
+    page.get_by_role("button", name="Make a link").click()
+    expect(made).not_to_have_value(link)
+    page.reload()
+    page.get_by_role("button", name=re.compile("^Revoke link")).first.click()
+    page.get_by_role("button", name="Revoke the link").click()
+    expect(page.get_by_text("The link is revoked.")).to_be_visible()
+    expect(page.get_by_role("cell", name="revoked")).to_have_count(1)
+    return link
+
+
+def deleted_and_restored(page: Page) -> None:
+    page.goto("/studies/s")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete the study").click()
+    expect(page.get_by_text("The study is in the trash.")).to_be_visible()
+    page.get_by_role("link", name="Trash").click()
+    expect(page.get_by_role("row", name="s 0")).to_contain_text("root")
+    assert accessible(page) == []
+    page.get_by_role("button", name="Restore s").click()
+    page.wait_for_url("**/studies/s")
+    expect(page.get_by_text("Study s is restored.")).to_be_visible()

@@ -1,0 +1,56 @@
+"""Mixtures on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.test_exclusions import add_parameter
+
+SOLVENTS = ("water", "ethanol", "glycerol")
+
+
+def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("blend")
+        for number, name in enumerate(SOLVENTS, start=1):
+            add_parameter(page, number, name, "float", "0", "1")
+        page.get_by_text("Limits on points and results").click()
+        page.get_by_role("button", name="Add a mixture").click()
+        mixture = page.get_by_role("group", name="Mixture 1")
+        mixture.get_by_label("Components").fill("water, ethanol, glycerin")
+        mixture.get_by_label("Maximum number above 0").fill("2")
+        mixture.get_by_label("Least share if present").fill("0,1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="did you mean glycerol?")).to_be_visible()
+        mixture.get_by_label("Components").fill(", ".join(SOLVENTS))
+        mixture.get_by_label("Sum").fill("9")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Sum: must be at most 3")).to_be_visible()
+        mixture.get_by_label("Sum").fill("")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="blend")).to_be_visible()
+        rule = "water + ethanol + glycerol = 1, at most 2 of them above 0, each 0 or at least 0.1"
+        expect(page.locator("#definition")).to_contain_text(rule)
+        accessible(page)
+    declared = checked(api.get("/v1/studies/blend"))
+    assert declared["mixtures"] == [{"parameters": list(SOLVENTS), "total": 1, "at_most": 2, "least": 0.1}]
+
+
+def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in SOLVENTS]
+    mixtures = [{"parameters": list(SOLVENTS)}]
+    definition = {"id": "sliced", "direction": "maximize", "parameters": parameters, "mixtures": mixtures, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    for _ in range(8):
+        (trial,) = checked(api.post("/v1/studies/sliced/suggest", json={}))["trials"]
+        value = 1.0 - (trial["parameters"]["water"] - 0.6) ** 2
+        checked(api.post("/v1/studies/sliced/observe", json={"trial": trial["number"], "value": value}))
+    with tab(browser, site) as page:
+        page.goto("/studies/sliced")
+        drawn(page, "contour")
+        expect(page.locator("#contour-said")).to_contain_text("The other shares adjust. Hatched: excluded")
+        accessible(page)

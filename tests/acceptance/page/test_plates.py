@@ -1,0 +1,98 @@
+"""Plates on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import REFUSALS, accessible, tab
+from tests.acceptance.page.test_exclusions import add_parameter
+
+
+def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("coupling")
+        for number, name in enumerate(("heat", "dose"), start=1):
+            add_parameter(page, number, name, "float", "0", "1")
+        page.get_by_text("Plates", exact=True).click()
+        page.get_by_label("Experiments on a plate").fill("4")
+        page.get_by_label("Equal on a plate").fill("hot")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Equal on a plate: is not a parameter")).to_be_visible()
+        page.get_by_label("Equal on a plate").fill("heat")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="coupling")).to_be_visible()
+        expect(page.locator("#definition")).to_contain_text("of 4 trials with the same heat")
+        assert accessible(page) == []
+    assert checked(api.get("/v1/studies/coupling"))["plates"] == {"size": 4, "shared": ["heat"]}
+
+
+def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
+    plates = {"size": 3, "shared": ["heat"]}
+    definition = {"id": "wells", "direction": "maximize", "parameters": parameters, "plates": plates, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site) as page:
+        page.goto("/studies/wells")
+        page.get_by_role("button", name="Next experiment").first.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("A plate has 3 points with the same heat.")
+        dialog.get_by_label("How many points").select_option("open")
+        assert accessible(page) == []
+        dialog.get_by_role("button", name="Get the next point").click()
+        expect(page.get_by_role("heading", name="Results of wells")).to_be_visible()
+        expect(page.get_by_text("3 points of plate 1 are reserved for you.")).to_be_visible()
+        expect(page.locator("td[data-plate]")).to_have_text(["1", "1", "1"])
+        assert accessible(page) == []
+        page.get_by_role("link", name="3", exact=True).click()
+        expect(page.locator("#trial-facts")).to_contain_text("Plate1")
+        expect(page.get_by_text("The trials of plate 1 share heat =")).to_be_visible()
+    trials = checked(api.get("/v1/studies/wells/trials"))["items"]
+    assert len({trial["parameters"]["heat"] for trial in trials}) == 1
+
+
+def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
+    plates = {"size": 3, "shared": ["heat"]}
+    definition = {"id": "controls", "direction": "maximize", "parameters": parameters, "plates": plates, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/controls/results")
+        page.goto("/studies/controls")
+        dialog = page.get_by_role("dialog")
+
+        def add(heat: str) -> None:
+            dialog.get_by_label("heat").fill(heat)
+            dialog.get_by_label("dose").fill("0.25")
+            dialog.locator("#tell-value").fill("7")
+            dialog.get_by_label("Plate, if it was on one").fill("5")
+            dialog.get_by_role("button", name="Add the result").click()
+
+        page.get_by_role("button", name="Add a result").click()
+        add("0.5")
+        expect(page.get_by_text("Result 1 is stored.")).to_be_visible()
+        page.get_by_role("button", name="Add a result").click()
+        add("0.75")
+        expect(dialog.get_by_role("alert")).to_contain_text("heat: is 0.75, but plate 5 has 0.5; give that value")
+        assert accessible(page) == []
+        dialog.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Queue a point").click()
+        dialog.get_by_label("heat").fill("0.5")
+        dialog.get_by_label("dose").fill("0.25")
+        dialog.get_by_label("Place").select_option("new")
+        dialog.get_by_role("button", name="Queue the point").click()
+        expect(page.get_by_text("Trial 1 is queued on plate 6.")).to_be_visible()
+        page.goto("/studies/controls/results")
+        page.get_by_role("button", name="Paste or open a table").click()
+        dialog.get_by_label("Table", exact=True).fill("heat,dose,Plate,value\n0.1,0.2,8,3\n0.3,0.2,,4\n")
+        dialog.get_by_role("button", name="Check first").click()
+        dialog.get_by_role("button", name="Add 2 results").click()
+        expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
+        expect(page.locator("td[data-plate]")).to_have_text(["–", "8", "6", "5"])
+        page.get_by_role("link", name="own, result 1").click()
+        expect(page.get_by_text("Measured on plate 5.")).to_be_visible()
+        assert accessible(page) == []

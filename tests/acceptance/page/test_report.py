@@ -1,0 +1,125 @@
+"""The report of a study in a real Chromium: all of it without scrolling, printed, and each chart saved by itself."""
+
+from __future__ import annotations
+
+import io
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
+from tests.acceptance.page.tabs import accessible, tab
+from tests.servers import server_on
+from tests.waiting import wait_for
+
+CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """A server with two studies."""
+    with server_on(database) as address:
+        with httpx.Client(base_url=address, timeout=60) as api:
+            tuned(api)
+            hostile(api)
+        yield address
+
+
+def opened(page: Page, study: str) -> None:
+    page.goto(f"/studies/{study}/report")
+    page.locator("#study:not([aria-busy])").wait_for()
+
+
+def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Browser, site: str) -> None:
+    with tab(browser, site, color_scheme="dark") as page:
+        opened(page, "digits")
+        assert page.evaluate("scrollY") == 0
+        for name in CHARTS:
+            expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
+            assert page.locator(f"#{name} .plot svg text").count(), name
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 30, 33)", "ink on paper, though dark"
+        results = page.get_by_role("region", name="Results")
+        assert results.get_by_role("row").count() == 1 + 25
+        expect(results.get_by_role("row", name=re.compile("^8 failed"))).to_contain_text("out of memory")
+        expect(results.get_by_role("row", name=re.compile("^3 completed, excluded"))).to_be_visible()
+        expect(page.get_by_role("region", name="Changes")).to_contain_text("Result 3 was excluded")
+        expect(page.get_by_role("region", name="Changes")).to_contain_text("spilt")
+        expect(page.get_by_role("region", name="Workers").get_by_role("row", name=re.compile("node-7"))).to_be_visible()
+        markdown = page.request.get("/v1/studies/digits/report").text()
+        assert page.locator("#digest").inner_text() in markdown
+        assert not accessible(page)
+        printed = page.pdf()
+        assert printed.startswith(b"%PDF")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 3
+        page.emulate_media(media="print")
+        for hidden in (".top", ".actions", ".tools", ".controls"):
+            assert not page.locator(hidden).first.is_visible(), hidden
+
+
+def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        opened(page, "digits")
+        drawings = {name: saved(page, name, "svg") for name in CHARTS}
+        photographs = {name: saved(page, name, "png") for name in CHARTS}
+        for name, drawing in drawings.items():
+            root = ElementTree.fromstring(drawing)
+            outside = [
+                each.attrib
+                for each in root.iter()
+                if each.tag.endswith("}image") or any(key.endswith("href") for key in each.attrib)
+            ]
+            assert (root.tag, outside) == ("{http://www.w3.org/2000/svg}svg", []), name
+            assert not re.search(rb"url\((?!#)|@import", drawing), name
+            assert colours(rendered(page, drawing)) > 3, name
+        for name, photograph in photographs.items():
+            image = Image.open(io.BytesIO(photograph))
+            width = page.locator(f"#{name} .plot").evaluate("(plot) => plot.getBoundingClientRect().width")
+            assert (image.format, image.width) == ("PNG", 2 * round(width)), name
+            assert colours(image) > 3, name
+
+
+def saved(page: Page, chart: str, kind: str) -> bytes:
+    with page.expect_download() as download:
+        page.locator(f"#{chart} [data-save={kind}]").click()
+    assert download.value.suggested_filename == f"digits-{chart}.{kind}"
+    return Path(download.value.path()).read_bytes()
+
+
+def rendered(page: Page, drawing: bytes) -> Image.Image:
+    """A drawing as Chromium shows it where nothing but the file is there."""
+    alone = page.context.browser.new_context()  # type: ignore[union-attr]
+    try:
+        other = alone.new_page()
+        other.set_content(f'<img src="data:image/svg+xml;base64,{b64encode(drawing).decode()}">')
+        wait_for(lambda: other.evaluate("document.images[0].complete"))
+        assert other.evaluate("document.images[0].naturalWidth") > 100
+        return Image.open(io.BytesIO(other.locator("img").screenshot()))
+    finally:
+        alone.close()
+
+
+def colours(image: Image.Image) -> int:
+    return len(image.convert("RGB").getcolors(2**24) or [])
+
+
+def test_a_report_shows_names_that_contain_markup_as_they_are(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": HOSTILE, "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": "weighed", "objectives": objectives, "parameters": parameters}))
+    for _ in range(3):
+        (trial,) = checked(api.post("/v1/studies/weighed/suggest", json={}))["trials"]
+        told = {"trial": trial["number"], "metrics": {HOSTILE: trial["number"], "speed": 1}}
+        checked(api.post("/v1/studies/weighed/observe", json=told))
+    with tab(browser, site) as page:
+        opened(page, "hostile")
+        expect(page.get_by_role("region", name="Results").get_by_role("row").last).to_contain_text(HOSTILE)
+        opened(page, "weighed")
+        expect(page.get_by_role("region", name="Best point")).to_contain_text(HOSTILE)
+        expect(page.locator("#front")).to_have_attribute("data-state", "shown")

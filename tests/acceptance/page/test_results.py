@@ -1,0 +1,121 @@
+"""The results of a study in a real Chromium: excluded ones, points that were run differently, pasted tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
+
+PARAMETERS = [
+    {"name": "minutes", "kind": "float", "low": 20, "high": 60},
+    {"name": "solvent", "kind": "categorical", "choices": ["1,4-dioxane", 'tube 1/2"; wide', "water"]},
+    {"name": "strength", "kind": "ordinal", "values": [0.5, 1, 2.5]},
+]
+
+
+def baked(api: httpx.Client, study: str) -> None:
+    """Three trials: the largest result is excluded, and the second trial was run for other minutes."""
+    checked(api.post("/v1/studies", json={"id": study, "direction": "maximize", "parameters": PARAMETERS, "seed": 1}))
+    for number in (1, 2, 3):
+        checked(api.post(f"/v1/studies/{study}/suggest", json={}))
+        told: dict[str, Any] = {"trial": number, "value": {1: 5.0, 2: 7.0, 3: 99.0}[number]}
+        if number == 2:
+            trial = checked(api.get(f"/v1/studies/{study}/trials/2"))
+            told["parameters"] = {**trial["parameters"], "minutes": 41.25}
+        checked(api.post(f"/v1/studies/{study}/observe", json=told))
+    checked(api.request("DELETE", f"/v1/studies/{study}/observations/3", params={"reason": "spilt"}))
+
+
+def test_excluded_results_come_last_and_points_are_those_that_were_run(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    baked(api, "excluding")
+    suggested = checked(api.get("/v1/studies/excluding/trials/2"))["parameters"]["minutes"]
+    with tab(browser, site) as page:
+        for order, first in (("desc", ["2", "1", "3"]), ("asc", ["1", "2", "3"])):
+            page.goto(f"/studies/excluding/results?sort=value&order={order}")
+            assert page.locator("#rows tbody th").all_inner_texts() == first
+        row = page.locator("#rows tbody tr").last
+        expect(row).to_contain_text("excluded")
+        expect(row.get_by_text("99")).to_have_css("text-decoration-line", "line-through")
+        page.goto("/studies/excluding/results")
+        expect(page.get_by_role("row").filter(has_text="41.25")).to_contain_text("suggested")
+        assert f"{suggested:.4g}" in page.get_by_role("row").filter(has_text="41.25").inner_text()
+        page.goto("/studies/excluding/results/3")
+        expect(page.locator("main")).to_contain_text("spilt")
+
+
+def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser, site: str, api: httpx.Client) -> None:
+    baked(api, "pasting")
+    with tab(browser, site, refused=REFUSALS) as page:
+        pasted(page, "pasting", "minutes;solvent;strength;value\n30,5;1,4-dioxane;2,5;6\n40;water;0.5;8,25\n")
+        expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
+        page.reload()  # which ends the message with its Undo
+        in_definition = page.get_by_role("row", name="solvent choice")
+        expect(in_definition).to_contain_text('“1,4-dioxane”, “tube 1/2"; wide”, “water”')
+        page.get_by_label("Show").select_option("own")
+        expect(page.locator("#rows tbody tr")).to_have_count(2)
+        expect(page.locator("#rows tbody tr").last).to_contain_text("1,4-dioxane")
+        page.locator("#rows tbody th a").first.click()
+        page.wait_for_url("**/results/5")
+        assert accessible(page) == []
+        page.get_by_role("button", name="Correct").click()
+        page.get_by_role("dialog").get_by_label("Result", exact=True).fill("8,5")
+        page.get_by_role("dialog").get_by_label("Reason, for the log").fill("misread")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.locator("main")).to_contain_text("misread")
+        page.get_by_role("button", name="Exclude").click()
+        expect(page.get_by_role("button", name="Include again")).to_be_visible()
+        page.goto("/studies/pasting/results?kind=excluded")
+        expect(page.locator("#rows tbody th")).to_have_text(["own", "3"])
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert accessible(page) == []
+    result = checked(api.get("/v1/studies/pasting/observations"))["items"][-1]
+    assert (result["value"], result["excluded"], result["trial"]) == (8.5, True, None)
+
+
+def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser, site: str, api: httpx.Client) -> None:
+    baked(api, "faulty")
+    header, number = "minutes,solvent,strength,value,std_error\n", " Write a number, or n.d. if there is no result."
+    choices = '“1,4-dioxane”, “tube 1/2"; wide”, “water”'
+    faults = {
+        "30,water,1,5\n31,water,1,much\n": ["Line 3, column value: “much” is not a number." + number],
+        "hot,water,1,5,wide\n": [
+            "Line 2, column minutes: “hot” is not a number. Correct it",
+            "Line 2, column std_error: “wide” is not a number. Correct it, or leave the cell empty",
+        ],
+        "\n30,steam,1,5\n": [f"Line 3, column solvent: “steam” is not one of {choices}."],
+        "30,water,1,5,-1\n": ["Line 2, column std_error: must be"],
+        "30,water,1,5,1,6\n": ["Line 2: it has 6 cells, but the first line names 5 columns."],
+        "99,water,1,5\n": ["Line 2, column minutes: is 99"],
+        "30,,1,5\n": ["Line 2, column solvent: is missing"],
+    }
+    with tab(browser, site, refused=REFUSALS) as page:
+        for rows, told in faults.items():
+            looked_at(page, "faulty", header + rows)
+            alert = page.get_by_role("dialog").get_by_role("alert")
+            expect(alert).to_contain_text(told[0])
+            assert [each for each in told if each not in alert.inner_text()] == []
+            expect(alert).to_contain_text("Nothing was stored.")
+            assert "items/" not in alert.inner_text()
+            expect(page.locator("#paste-go")).to_be_disabled()
+    assert len(checked(api.get("/v1/studies/faulty/observations"))["items"]) == 3
+
+
+def looked_at(page: Page, study: str, table: str) -> None:
+    """The page with a table pasted, as it is understood."""
+    page.goto(f"/studies/{study}")
+    page.get_by_role("button", name="Add a result").click()
+    page.get_by_role("button", name="Paste a table instead").click()
+    page.get_by_role("textbox", name="Table").fill(table)
+    page.get_by_role("button", name="Check first").click()
+
+
+def pasted(page: Page, study: str, table: str) -> None:
+    looked_at(page, study, table)
+    page.locator("#paste-go", has_text="Add").click()

@@ -1,0 +1,303 @@
+"""The table of all results in a real Chromium, on each kind of database: shown, sorted, filtered, edited, filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openpyxl import Workbook
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
+from tests.servers import server_on
+from tests.waiting import wait_for
+
+PARAMETERS = [
+    {"name": "temperature", "kind": "float", "low": 20, "high": 120, "unit": "°C", "label": "Bath temperature"},
+    {"name": "solvent", "kind": "categorical", "choices": ["1,4-dioxane", "DMF", "water"]},
+]
+YIELD = {"label": "Yield", "unit": "%", "low": 0, "high": 100}
+STUDY = {"direction": "maximize", "parameters": PARAMETERS, "seed": 1, "quantities": {"value": YIELD}}
+
+
+@pytest.fixture
+def lab(migrated_url: str) -> Iterator[str]:
+    with server_on(migrated_url) as address:
+        yield address
+
+
+@pytest.fixture
+def api(lab: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=lab, timeout=60) as api:
+        yield api
+
+
+def filled(api: httpx.Client, study: str = "suzuki") -> str:
+    """One row of each kind: 1 is completed, 2 corrected, 3 excluded, 4 failed, 5 was run otherwise, 6 is under way;
+    two results at one point are somebody's own."""
+    checked(api.post("/v1/studies", json={"id": study, **STUDY}))
+    for number, value in enumerate([50.0, 60.0, 99.0, None, 70.0], 1):
+        worker = "anna" if number % 2 else "ben"
+        (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": worker}))["trials"]
+        told: dict[str, Any] = {"value": value} if value else {"status": "failed", "reason": "the flask broke"}
+        if number == 5:
+            told["parameters"] = {**trial["parameters"], "temperature": 33.25}
+        checked(api.post(f"/v1/studies/{study}/observe", json={"trial": number, **told}))
+    checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": "carl"}))
+    checked(api.patch(f"/v1/studies/{study}/observations/2", json={"value": 6.0, "reason": "misread"}))
+    checked(api.request("DELETE", f"/v1/studies/{study}/observations/3", params={"reason": "spilt"}))
+    for value in (80.0, 82.0):
+        point = {"temperature": 50, "solvent": "DMF"}
+        checked(api.post(f"/v1/studies/{study}/observe", json={"parameters": point, "value": value}))
+    return study
+
+
+def shown(page: Page) -> list[str]:
+    return page.locator("#rows tbody th").all_inner_texts()
+
+
+def only(page: Page, kind: str, rows: list[str]) -> None:
+    page.get_by_label("Show").select_option(kind)
+    expect(page.locator("#rows tbody th")).to_have_text(rows)
+
+
+def test_every_experiment_has_a_row_in_one_table(browser: Browser, lab: str, api: httpx.Client) -> None:
+    filled(api)
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki")
+        expect(page.locator("#rows tbody tr")).to_have_count(8)
+        assert sorted(shown(page)) == ["1", "2", "3", "4", "5", "6", "own", "own"]
+        table = page.locator("#rows table")
+        for head in ("Yield [%]", "Bath temperature [°C]", "solvent"):
+            expect(table.get_by_role("columnheader", name=head)).to_be_visible()
+        rows = {
+            number: table.get_by_role("row").filter(has=page.get_by_role("link", name=number, exact=True))
+            for number in "23456"
+        }
+        expect(rows["2"]).to_contain_text("corrected")
+        expect(rows["3"]).to_contain_text("excluded")
+        expect(rows["4"]).to_contain_text("the flask broke")
+        expect(rows["5"]).to_contain_text("33.25 suggested")
+        expect(rows["6"]).to_contain_text("being evaluated")
+        expect(table.get_by_text("1 of 2 here")).to_have_count(2)
+        assert accessible(page) == []
+        only(page, "own", ["own", "own"])
+        only(page, "failed", ["4"])
+        only(page, "open", ["6"])
+        only(page, "excluded", ["3"])
+        only(page, "corrected", ["2"])
+        only(page, "repeated", ["own", "own"])
+        only(page, "counting", ["own", "own", "5", "2", "1"])
+        page.get_by_label("Show").select_option("")
+        page.get_by_role("searchbox", name="Worker").press_sequentially("ben")
+        expect(page.locator("#rows tbody th")).to_have_text(["4", "2"])
+
+
+def test_the_table_is_sorted_by_any_column(browser: Browser, lab: str, api: httpx.Client) -> None:
+    filled(api)
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki/results")
+        page.get_by_role("link", name="Yield [%]").click()
+        expect(page.locator("#rows tbody th")).to_have_text(["own", "own", "5", "1", "2", "6", "4", "3"])
+        page.get_by_role("link", name="Yield [%]").click()
+        expect(page.locator("#rows tbody th").first).to_have_text("2")
+        expect(page.locator("#rows tbody th").last).to_have_text("3")
+        page.get_by_role("link", name="Bath temperature").click()
+        page.locator('#rows [aria-sort="descending"]', has_text="Bath temperature").wait_for()
+        column = page.locator("#rows thead th", has_text="Bath temperature").evaluate("cell => cell.cellIndex")
+        cells = page.locator(f"#rows tbody tr > :nth-child({column + 1})").all_inner_texts()
+        values = [float(cell.split()[0]) for cell in cells]
+        assert values == sorted(values, reverse=True)
+        page.get_by_role("link", name="solvent").click()
+        page.locator('#rows [aria-sort="descending"]', has_text="solvent").wait_for()
+        page.get_by_role("link", name="Worker").click()
+        expect(page.locator("#rows tbody th").first).to_have_text("6")
+
+
+def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    """By keyboard alone. What is wrong is said in the row, and changes nothing."""
+    filled(api)
+    with tab(browser, lab, refused=REFUSALS) as page:
+        page.goto("/studies/suzuki")
+        page.get_by_role("button", name="Edit result 1").focus()
+        page.keyboard.press("Enter")
+        value = page.locator("#rows").get_by_label("Result", exact=True)
+        expect(value).to_be_focused()
+        assert accessible(page) == []
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("button", name="Edit result 1")).to_be_focused()
+        page.keyboard.press("Enter")
+        value.fill("500")
+        page.keyboard.press("Enter")
+        expect(page.locator("#rows").get_by_role("alert")).to_contain_text("above 100 %")
+        value.fill("52,5")
+        page.locator("#rows").get_by_label("Standard error").fill("1,5")
+        page.get_by_label("Reason, for the log").fill("read again")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        expect(page.locator("#result-1")).to_contain_text("52.5")
+        expect(page.locator("#result-1")).to_contain_text("corrected")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#result-1 [data-field=value]")).to_have_text("50")
+        page.get_by_role("button", name="Edit result 1").click()
+        page.get_by_label("does not count (excluded)").check()
+        page.get_by_label("Reason, for the log").fill("wrong flask")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.locator("#result-1")).to_contain_text("excluded")
+        page.get_by_role("button", name="Enter the result of trial 6").click()
+        value.fill("64")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 6 is stored.")).to_be_visible()
+        expect(page.locator("#rows").get_by_role("button", name="Edit result 7")).to_be_visible()
+    results = checked(api.get("/v1/studies/suzuki/observations"))["items"]
+    assert [(each["seq"], each["value"], each["excluded"]) for each in results if each["trial"] in (1, 6)] == [
+        (1, 50.0, True),
+        (7, 64.0, False),
+    ]
+    told = [each["payload"]["reason"] for each in events(api, "suzuki") if each["kind"] == "corrected"]
+    assert told[2:] == ["read again", None, "wrong flask"]
+
+
+def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    """A result comes, and while the table is read for it somebody begins to edit a row."""
+    filled(api)
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki")
+        edit = page.get_by_role("button", name="Edit result 1")
+        expect(edit).to_be_visible()
+        page.evaluate("document.addEventListener('htmx:afterRequest', () => { window.isAnswered = true; })")
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/studies/suzuki/results*", hold)
+        with page.expect_request("**/studies/suzuki/results*"):
+            checked(api.post("/v1/studies/suzuki/observe", json={"trial": 6, "value": 64.0}))
+        edit.click()
+        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value.fill("51")
+        held[0].continue_()
+        wait_for(lambda: page.evaluate("window.isAnswered"))
+        expect(value).to_have_value("51")
+        page.unroute("**/studies/suzuki/results*")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("button", name="Edit result 7")).to_be_visible()
+
+
+def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = checked(api.get(f"/v1/studies/{study}/events?limit=1000"))["items"]
+    return found
+
+
+def looked_at(page: Page, table: str) -> None:
+    page.get_by_role("button", name="Paste or open a table").click()
+    page.get_by_role("textbox", name="Table").fill(table)
+    page.get_by_role("button", name="Check first").click()
+
+
+def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    """Names with units, decimal commas, uncertainties, lines without a result, and columns that mean nothing."""
+    checked(api.post("/v1/studies", json={"id": "notes", **STUDY}))
+    with tab(browser, lab, size=PHONE, refused=REFUSALS) as page:
+        page.goto("/studies/notes")
+        looked_at(
+            page,
+            "no\tT (°C)\tSolvent\tyield\t±\twho\n"
+            "1\t80,5\t1,4-dioxane\t82,4\t1,5\tann\n2\t60\tDMF\tn.d.\t\tann\n"
+            "3\t61\tDMF\t55 ± 2\t\tben\n4\t60 °C\twater\t12,5 %\t\t\n",
+        )
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
+            "No column is assigned to Bath temperature [°C] yet"
+        )
+        page.get_by_label("Column T (°C) is").select_option("Bath temperature [°C]")
+        expect(page.locator("#paste-said")).to_have_text(
+            "3 results will be added. 1 line has no result that counts and is left out."
+        )
+        assert accessible(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect(page.locator("#paste-table tbody tr").first).to_contain_text("80.5")
+        page.get_by_role("button", name="Add 3 results").click()
+        expect(page.get_by_text("Stored: 3 results.")).to_be_visible()
+        expect(page.locator("#rows tbody tr")).to_have_count(3)
+        stored = checked(api.get("/v1/studies/notes/observations"))["items"]
+        told = [(*each["parameters"].values(), each["value"], each["std_error"]) for each in stored]
+        assert told == [(80.5, "1,4-dioxane", 82.4, 1.5), (61, "DMF", 55, 2), (60, "water", 12.5, None)]
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#rows .discounted")).to_have_count(3)
+        looked_at(page, "temperature,solvent,value\n50,DMF,40\n50,steam,41\n50,DMF,410\n")
+        expect(page.locator("#paste-go")).to_be_disabled()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
+            "Line 4, column value: is 410, above 100 %"
+        )
+        page.get_by_label("Leave out the 2 lines that do not fit").check()
+        page.get_by_role("button", name="Add 1 result").click()
+        expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
+    assert len(checked(api.get("/v1/studies/notes/observations"))["items"]) == 4
+
+
+@pytest.mark.parametrize("kind", ["Excel", "CSV"])
+def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
+    browser: Browser, lab: str, api: httpx.Client, tmp_path: Path, kind: str
+) -> None:
+    filled(api)
+    exact = {"parameters": {"temperature": 0.1 + 0.2 + 20, "solvent": "water"}, "value": 1e-7 + 1 / 3, "std_error": 0.1}
+    checked(api.post("/v1/studies/suzuki/observe", json=exact))
+    checked(api.post("/v1/studies", json={"id": "again", **STUDY}))
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki")
+        with page.expect_download() as download:
+            page.locator("#table").get_by_role("link", name=kind).click()
+        file = tmp_path / download.value.suggested_filename
+        download.value.save_as(file)
+        page.goto("/studies/again")
+        page.get_by_role("button", name="Paste or open a table").click()
+        page.get_by_label("File:").set_input_files(file)
+        expect(page.locator("#paste-said")).to_have_text(
+            "6 results will be added. 3 lines have no result that counts and are left out."
+        )
+        page.get_by_role("button", name="Add 6 results").click()
+        expect(page.get_by_text("Stored: 6 results.")).to_be_visible()
+    assert results(api, "again") == results(api, "suzuki")
+
+
+def results(api: httpx.Client, study: str) -> list[Any]:
+    """What counts of a study, whatever trial it is of, and in whatever order it came."""
+    items = checked(api.get(f"/v1/studies/{study}/observations"))["items"]
+    counting = [each for each in items if not each["excluded"]]
+    return sorted((sorted(each["parameters"].items()), each["value"], each["std_error"] or 0) for each in counting)
+
+
+def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
+    browser: Browser, lab: str, api: httpx.Client, tmp_path: Path
+) -> None:
+    checked(api.post("/v1/studies", json={"id": "large", **STUDY}))
+    (tmp_path / "broken.xlsx").write_bytes(b"PK\x03\x04 and nothing more")
+    book = Workbook()
+    book.active.append(["Bath temperature [°C]", "solvent", "Yield [%]"])
+    for i in range(101):
+        book.active.append([20 + i, "DMF", i])
+    book.save(tmp_path / "large.xlsx")
+    with tab(browser, lab, refused=REFUSALS) as page:
+        page.goto("/studies/large")
+        page.get_by_role("button", name="Paste or open a table").click()
+        page.get_by_label("File:").set_input_files(tmp_path / "broken.xlsx")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is not a valid .xlsx file")
+        page.get_by_label("File:").set_input_files(tmp_path / "large.xlsx")
+        page.get_by_role("button", name="Add 101 results").click()
+        expect(page.get_by_text("Stored: 101 results.")).to_be_visible()
+        expect(page.locator("#rows")).to_contain_text("Page 1 of 3")
+        expect(page.locator("#rows tbody tr")).to_have_count(50)
+        page.locator("#rows").get_by_role("link", name="Next").click()
+        expect(page.locator("#rows")).to_contain_text("Page 2 of 3")
+    assert checked(api.get("/v1/studies/large"))["counts"]["observations"] == 101

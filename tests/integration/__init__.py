@@ -1,0 +1,1 @@
+"""Tests of a package together with a database, a server or other processes."""

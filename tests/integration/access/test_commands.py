@@ -1,0 +1,107 @@
+"""The administrator's commands, and that no server beyond loopback starts without tokens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.integration.cli.shell import adabkb
+from tests.servers import ADABKB, server_on
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ADABKB_TOKEN", "ADABKB_URL", "ADABKB_DATABASE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")  # a server that only starts needs none
+
+
+def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """From an empty folder to a study that two users work on, as docs/security.md shows it."""
+    folder = tmp_path_factory.mktemp("lab")
+    url = f"sqlite:///{folder}/adabkb.db"
+    database = ("--database", url)
+    assert "no database" in adabkb("token", "list", *database, code=1)
+    ann, bob = (json.loads(adabkb("token", "create", user, "--json", *database)) for user in ("ann", "bob"))
+    printed = adabkb("token", "create", "root", "--scope", "admin", "--days", "30", *database)
+    root = printed.splitlines()[-1]
+    listed = adabkb("token", "list", *database)
+    assert [ann["token"] in listed, root in listed, ann["id"] in listed] == [False, False, True]
+
+    definition = folder / "svm.json"
+    definition.write_text(
+        json.dumps(
+            {"id": "svm", "direction": "minimize", "parameters": [{"name": "C", "kind": "float", "low": 0, "high": 1}]}
+        )
+    )
+    with server_on(url) as address:
+
+        def run(token: str, *arguments: str, code: int = 0) -> str:
+            return adabkb(*arguments, "--url", address, "--token", token, code=code)
+
+        assert "--token" in adabkb("study", "list", "--url", address, code=1)
+        run(ann["token"], "study", "create", str(definition))
+        assert "svm" not in run(bob["token"], "study", "list")
+        assert "bob may work on it" in run(ann["token"], "access", "share", "svm", "bob", "--right", "work")
+        assert "trial 1" in run(bob["token"], "trial", "suggest", "svm")
+        assert "belongs to ann" in run(ann["token"], "access", "show", "svm")
+        assert "owner" in run(bob["token"], "study", "delete", "svm", "--yes", code=1)
+        link = json.loads(run(ann["token"], "access", "link", "svm", "--days", "1", "--json"))
+        assert "svm" in run(link["token"], "study", "list")
+        run(ann["token"], "study", "delete", "svm", "--yes")
+        assert "svm" in run(ann["token"], "trash", "list")
+        assert "svm: running" in run(ann["token"], "trash", "restore", "svm")
+        run(ann["token"], "access", "unshare", "svm", "bob")
+        run(ann["token"], "access", "give", "svm", "bob")
+        run(bob["token"], "study", "delete", "svm", "--yes")
+        (kept,) = json.loads(run(bob["token"], "trash", "list", "--json"))
+        run(bob["token"], "trash", "purge", str(kept["deletion"]), "--yes")
+        adabkb("token", "revoke", bob["id"], *database)
+    audit = adabkb("data", "audit", *database)
+    assert f"token revoked: {bob['id']}" in audit
+    assert f"study purged: svm, by bob token {bob['id']} from 127.0.0.1" in audit
+    assert root not in audit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("x y",), "NAME"),
+        (("ann", "--user", "*"), "--user"),
+        (("ann", "--study", "a b"), "--study"),
+        (("ann", "--study", "a", "--scope", "admin"), "admin"),
+        (("ann", "--days", "0"), "future"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_not_made(
+    tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], said: str
+) -> None:
+    url = f"sqlite:///{tmp_path_factory.getbasetemp()}/senseless.db"
+    assert said in adabkb("token", "create", *arguments, "--database", url, code=1)
+
+
+def test_beyond_loopback_a_server_takes_tokens_or_the_word_of_its_administrator(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("open")
+    url = f"sqlite:///{folder}/adabkb.db"
+    beyond = "LOCALHOST"  # a name that is of loopback here, which the server does not know
+    serve = ("serve", "--host", beyond, "--port", "0", "--database", url)
+    refused = adabkb(*serve, code=1)
+    assert "adabkb token create admin --scope admin" in refused
+    assert "warning" in started(*serve, "--insecure")
+    adabkb("token", "create", "admin", "--scope", "admin", "--database", url)
+    assert "warning" not in started(*serve)
+
+
+def started(*arguments: str) -> str:
+    """What a server says that starts, before it listens."""
+    with subprocess.Popen([*ADABKB, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+    assert "listening" in line, said
+    return said

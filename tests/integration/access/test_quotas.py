@@ -1,0 +1,239 @@
+"""Quotas of tokens: what is refused, how, and what is still taken."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_service.access.bucket import Bucket
+from adabkb_service.access.caller import Caller
+from adabkb_service.access.meter import MODEL_WINDOW, Meter
+from adabkb_service.access.quotas import Quotas
+from adabkb_service.access.secrets import id_of
+from adabkb_service.errors import TooManyRequests
+from adabkb_service.storage import audit, usage
+from tests.integration.access.conftest import Guarded
+from tests.integration.api.conftest import DEFINITION
+from tests.integration.cli.shell import adabkb
+from tests.servers import server_on
+
+NO_QUOTAS = dict.fromkeys(Quotas.__slots__)
+
+
+@pytest.fixture(scope="module")
+def admin(guarded: Guarded) -> Iterator[httpx.Client]:
+    with guarded.client(guarded.token("root", "admin")) as client:
+        yield client
+
+
+def refused(answer: httpx.Response, code: str) -> str:
+    """The detail of a refusal."""
+    assert (answer.json().get("code"), answer.status_code) == (code, {"quota_exceeded": 403}.get(code, 429))
+    detail: str = answer.json()["detail"]
+    return detail
+
+
+def named(name: str) -> dict[str, Any]:
+    return {**DEFINITION, "id": name}
+
+
+def test_a_user_owns_so_many_studies_and_a_deleted_one_makes_room(guarded: Guarded) -> None:
+    """Opening one that there is needs no room; neither a shared study nor one of another user takes any."""
+    with guarded.client(guarded.token("two", "work", quotas={"studies": 2})) as user:
+        assert [user.post("/v1/studies", json=named(f"two-{i}")).status_code for i in range(2)] == [201, 201]
+        assert "2 studies" in refused(user.post("/v1/studies", json=named("two-2")), "quota_exceeded")
+        assert user.post("/v1/studies", json=named("two-0")).status_code == 200
+        assert user.delete("/v1/studies/two-0").status_code == 204
+        assert user.post("/v1/studies", json=named("two-2")).status_code == 201
+        refused(user.post("/v1/studies/two-0/restore"), "quota_exceeded")
+        away = user.patch("/v1/studies/two-1/access", json={"owner": "dummy"})
+        assert (away.status_code, "administrator" in away.json()["detail"]) == (403, True)
+        assert user.get("/v1/tokens/self").json()["usage"]["studies"] == 2
+
+
+def test_many_at_once_on_two_servers_do_not_exceed_the_number_of_studies(guarded: Guarded) -> None:
+    token = guarded.token("swarm", "work", quotas={"studies": 3})
+    with server_on(guarded.database.url.render_as_string(hide_password=False)) as other:
+
+        def create(number: int) -> int:
+            server = Guarded(other if number % 2 else guarded.address, guarded.database)
+            return server.send(token, "POST", "/v1/studies", named(f"swarm-{number}")).status_code
+
+        with ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(create, range(12)))
+    assert sorted(answers) == [201] * 3 + [403] * 9
+
+
+def test_trials_and_points_of_ones_own_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
+    with guarded.client(guarded.token("tri", "work", quotas={"trials": 4})) as user:
+        user.post("/v1/studies", json=named("tri"))
+        root = "/v1/studies/tri"
+        trials = user.post(f"{root}/suggest", json={"count": 2}).json()["trials"]
+        point = trials[0]["parameters"]
+        own = {"parameters": point, "value": 1.0}
+        assert user.post(f"{root}/observe", json=own, headers={"Idempotency-Key": "k"}).status_code == 200
+        assert "4 trials; there are 3" in refused(user.post(f"{root}/suggest", json={"count": 2}), "quota_exceeded")
+        assert user.post(f"{root}/trials", json={"parameters": point}).status_code == 201
+        refused(user.post(f"{root}/trials", json={"parameters": point}), "quota_exceeded")
+        refused(user.post(f"{root}/observe", json=own), "quota_exceeded")
+        refused(user.post(f"{root}/observations", json={"items": [own]}), "quota_exceeded")
+        again = user.post(f"{root}/observe", json=own, headers={"Idempotency-Key": "k"})
+        assert again.headers["idempotent-replayed"] == "true"
+        told = user.post(f"{root}/observations", json={"items": [{"trial": 1, "value": 1}]})
+        assert [item["status"] for item in told.json()["items"]] == [200]
+        (waiting,) = user.post(f"{root}/suggest").json()["trials"]
+        assert waiting["number"] == 3
+        assert user.post(f"{root}/observe", json={"trial": 3, "value": 2}).status_code == 200
+        refused(user.post(f"{root}/suggest"), "quota_exceeded")
+        assert user.get(root).json()["counts"]["completed"] == 2
+
+
+def test_what_is_stored_is_counted_in_bytes_of_the_log_and_of_the_trash(guarded: Guarded, admin: httpx.Client) -> None:
+    token = guarded.token("meg", "work", quotas={"megabytes": 0.01})
+    with guarded.client(token) as user:
+        assert user.post("/v1/studies", json=named("meg")).status_code == 201
+        small = user.get("/v1/tokens/self").json()["usage"]["megabytes"]
+        user.post("/v1/studies/meg/suggest")
+        note = {"attributes": {"note": "x" * 9_000}}
+        assert user.patch("/v1/studies/meg/trials/1", json=note).status_code == 200
+        with guarded.database.reading() as connection:
+            stored = usage.of_user(connection, "meg").bytes
+            texts = connection.exec_driver_sql(
+                "SELECT SUM(LENGTH(CAST(payload AS TEXT))) FROM events WHERE study_id = 'meg'"
+            ).scalar_one()
+        assert stored == texts > small * 10**6 + 9_000
+        assert "0.01 megabytes" in refused(user.post("/v1/studies", json=named("meg-2")), "quota_exceeded")
+        user.delete("/v1/studies/meg")
+        with guarded.database.reading() as connection:
+            assert 100 < usage.of_user(connection, "meg").bytes < stored
+    freed = admin.patch(f"/v1/tokens/{id_of(token)}", json={"quotas": {"megabytes": None}})
+    assert freed.json()["quotas"] == NO_QUOTAS
+
+
+def test_a_new_quota_is_in_force_at_once_and_told_to_the_user_and_the_audit_log(
+    guarded: Guarded, admin: httpx.Client
+) -> None:
+    made = admin.post("/v1/tokens", json={"name": "qu", "scopes": ["work"], "quotas": {"studies": 1}}).json()
+    assert made["quotas"] == {**NO_QUOTAS, "studies": 1}
+    with guarded.client(made["token"]) as user:
+        user.post("/v1/studies", json=named("qu-1"))
+        refused(user.post("/v1/studies", json=named("qu-2")), "quota_exceeded")
+        changed = admin.patch(f"/v1/tokens/{made['id']}", json={"quotas": {"studies": 2, "trials": 7}})
+        assert (changed.status_code, changed.json()["quotas"]["trials"]) == (200, 7)
+        assert user.post("/v1/studies", json=named("qu-2")).status_code == 201
+        own = user.get("/v1/tokens/self").json()
+        assert (own["quotas"]["studies"], own["usage"]["studies"]) == (2, 2)
+        assert user.patch(f"/v1/tokens/{made['id']}", json={"quotas": {"studies": 9}}).status_code == 403
+    assert admin.patch("/v1/tokens/000000000000", json={"quotas": {}}).status_code == 404
+    wrong = admin.patch(f"/v1/tokens/{made['id']}", json={"quotas": {"trails": 2, "requests_per_second": 0}})
+    assert [each["pointer"] for each in wrong.json()["errors"]] == ["/quotas/trails", "/quotas/requests_per_second"]
+    with guarded.database.reading() as connection:
+        entries = [row for _, row in audit.page(connection, 0, 100) if row.action == "token changed"]
+    (entry,) = [row for row in entries if row.subject == made["id"]]
+    assert entry.detail == {"quotas": {"studies": 2, "trials": 7}}
+
+
+def test_requests_beyond_the_rate_are_told_when_to_come_again(guarded: Guarded) -> None:
+    """In the fields of draft-ietf-httpapi-ratelimit-headers, with every answer of such a token."""
+    token = guarded.token("slow", "work", quotas={"requests_per_second": 0.001})
+    with guarded.client(token) as user:
+        taken, limited = user.get("/v1/studies"), user.get("/v1/studies")
+        assert taken.status_code == 200
+        refused(limited, "too_many_requests")
+        for answer in (taken, limited):
+            assert answer.headers["ratelimit-policy"] == '"requests";q=1;w=1000'
+            assert re.fullmatch(r'"requests";r=0;t=(1000|9\d\d)', answer.headers["ratelimit"])
+        assert limited.json()["retryable"]
+        assert limited.headers["ratelimit"].endswith(f"t={limited.headers['retry-after']}")
+        assert user.get("/healthz").status_code == 200
+    with guarded.client(guarded.token("slow", "work")) as other:
+        unlimited = other.get("/v1/studies")
+        assert (unlimited.status_code, "ratelimit" in unlimited.headers) == (200, False)
+
+
+def test_a_bucket_gives_no_more_than_its_rate_and_one_window() -> None:
+    bucket, spent, now = Bucket("b", 2.0, 10.0, 0.0), 0, 0.0
+    for tick in range(1, 1001):
+        now = tick / 20
+        bucket.fill(now)
+        if bucket.holds(1.0):
+            bucket.spend(1.0)
+            spent += 1
+        assert spent <= 20 + 2 * now
+    assert spent in (20 + 2 * now, 20 + 2 * now - 1)
+    bucket.fill(1e9)
+    assert (bucket.rate_limit().left, bucket.rate_limit().reset) == (20, 0)
+
+
+def caller(token: str, **quotas: Any) -> Caller:
+    return Caller("ann", "work", None, token, Quotas(**quotas), payer=token)
+
+
+def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
+    """Whoever last let the model of a study work pays for it, also if it costs more than there is."""
+    now = 0.0
+    meter = Meter(lambda: now)
+    heavy, light = caller("a", model_seconds_per_minute=6.0), caller("b", model_seconds_per_minute=6.0)
+    for each, study in ((heavy, "large"), (light, "small")):
+        meter.let_model_work(each, study)
+    meter.charge({"large": 12.0, "small": 0.1, "nobody's": 99.0})
+    with pytest.raises(TooManyRequests, match="is limited to 6 processor seconds") as raised:
+        meter.let_model_work(heavy, "large")
+    assert (raised.value.limit.left, raised.value.limit.window) == (0, MODEL_WINDOW)
+    meter.let_model_work(light, "small")
+    now += raised.value.limit.reset
+    meter.let_model_work(heavy, "large")
+    meter.let_model_work(Caller("cid", "work", None, "c"), "large")
+    meter.charge({"large": 1000.0})
+    meter.let_model_work(heavy, "other")
+
+
+def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) -> None:
+    """A first suggestion takes some milliseconds. Results of trials are taken all the same."""
+    with guarded.client(guarded.token("cpu", "work", quotas={"model_seconds_per_minute": 0.001})) as user:
+        user.post("/v1/studies", json=named("cpu"))
+        trials = user.post("/v1/studies/cpu/suggest", json={"count": 3}).json()["trials"]
+        told = [user.post("/v1/studies/cpu/observe", json={"trial": each["number"], "value": 1.0}) for each in trials]
+        assert {answer.status_code for answer in told} == {200}
+        limited = user.post("/v1/studies/cpu/suggest")
+        refused(limited, "too_many_requests")
+        assert int(limited.headers["retry-after"]) >= 1
+        assert limited.headers["ratelimit-policy"] == '"model-seconds";q=1;w=60'
+        assert user.get("/v1/studies/cpu").status_code == 200
+
+
+def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_path: Path) -> None:
+    """But not for administrators."""
+    url = f"sqlite:///{tmp_path}/defaults.db"
+    made = {
+        name: json.loads(adabkb("token", "create", name, *more, "--json", "--database", url))
+        for name, more in {
+            "plain": (),
+            "own": ("--quota", "studies=1", "--quota", "trials=5"),
+            "root": ("--scope", "admin"),
+        }.items()
+    }
+    assert "studies=1, trials=5" in adabkb("token", "list", "--database", url)
+    with server_on(url, quota_studies=0, quota_trials=3) as address:
+
+        def told(name: str) -> dict[str, Any]:
+            with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {made[name]['token']}"}) as http:
+                quotas: dict[str, Any] = http.get("/v1/tokens/self").json()["quotas"]
+                return {key: value for key, value in quotas.items() if value is not None}
+
+        assert told("plain") == {"model_seconds_per_minute": 45, "studies": 0, "trials": 3}
+        assert told("own") == {"model_seconds_per_minute": 45, "studies": 1, "trials": 5}
+        assert told("root") == {}
+        shown = adabkb("access", "whoami", "--url", address, "--token", made["own"]["token"])
+        assert "studies: 0 of 1" in shown
+        changed = adabkb("token", "quota", made["own"]["id"], "studies=default", "trials=8", "--database", url)
+        assert changed.strip() == f"Token {made['own']['id']}: trials=8."
+    assert "trials" in adabkb("token", "quota", made["own"]["id"], "trails=8", "--database", url, code=1)
+    assert "number" in adabkb("token", "create", "x", "--quota", "trials=many", "--database", url, code=1)

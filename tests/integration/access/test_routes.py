@@ -1,0 +1,234 @@
+"""Every route of the OpenAPI document, with every kind of token that must not do. A route that is new is among them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+from openpyxl import Workbook
+
+from adabkb_service import app
+from adabkb_service.access import secrets
+from adabkb_service.access.caller import Need
+from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.storage import people
+from adabkb_service.storage.database import Database
+from adabkb_service.study.clock import utc_now
+from tests.conftest import on_either
+from tests.integration.access.conftest import Guarded, give_token
+from tests.integration.api.conftest import DEFINITION, pointers
+from tests.integration.api.examples import CALLS
+from tests.integration.storage.rows import person
+from tests.servers import server_on
+
+ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
+OPEN = {
+    "/healthz",
+    "/readyz",
+    "/version",
+    "/login",
+    "/login/oidc",
+    "/login/oidc/callback",
+    "/logout",
+    "/assets/{version}/{name}",
+}
+SUFFICIENT: dict[Need, str] = {"read": "read", "work": "work", "own": "work", "admin": "admin"}
+NARROWER: dict[Need, str] = {"work": "read", "own": "read", "admin": "work"}
+
+Call = tuple[str, str]
+
+
+def calls(*needs: Need) -> list[Call]:
+    """Method and path of each route that needs one of these, about the study "s"."""
+    values = {
+        "study_id": "s",
+        "number": "1",
+        "seq": "1",
+        "token_id": "0" * 12,
+        "webhook_id": "0" * 12,
+        "file": "1",
+        "deletion": "1",
+        "user": "ann",
+    }
+    return [
+        (method, route.path.format(**values))
+        for route in ROUTES
+        if isinstance(route, GuardedRoute) and route.need in needs
+        for method in sorted(route.methods or ())
+    ]
+
+
+GUARDED = calls("read", "work", "own", "admin")
+OF_STUDY = [(method, path) for method, path in GUARDED if "/studies/s" in path and "restore" not in path]
+
+
+def _altered(token: str) -> str:
+    """The same token but for its last digit."""
+    return f"{token[:-1]}{(int(token[-1], 16) + 1) % 16:x}"
+
+
+def test_every_route_declares_what_it_needs_and_few_need_nothing() -> None:
+    assert all(isinstance(route, GuardedRoute) for route in ROUTES)
+    assert {route.path for route in ROUTES if isinstance(route, GuardedRoute) and route.need is None} == OPEN
+    assert len(GUARDED) > 35
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong", "foreign", "expired", "revoked"])
+def test_without_a_good_token_no_call_does_anything(guarded: Guarded, kind: str) -> None:
+    """Nor says anything but that; the token is in no answer."""
+    past = utc_now() - timedelta(seconds=1)
+    tokens: dict[str, str | None] = {
+        "none": None,
+        "wrong": _altered(guarded.token("ann", "admin")),
+        "foreign": secrets.mint().token,
+        "expired": guarded.token("ann", "admin", expires_at=past),
+        "revoked": guarded.token("ann", "admin", revoked_at=past),
+    }
+    token = tokens[kind]
+    with guarded.client(token) as client:
+        for method, path in GUARDED:
+            refused = client.request(method, path)
+            pointers(refused)
+            assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized"), (method, path)
+            challenge = 'Bearer realm="adabkb"' + ("" if token is None else ', error="invalid_token"')
+            assert refused.headers["www-authenticate"] == challenge
+            assert token is None or token not in refused.text
+        assert all(client.get(path).status_code == 200 for path in ("/healthz", "/readyz", "/version", "/login"))
+
+
+@pytest.mark.parametrize("need", NARROWER)
+def test_a_token_that_is_too_narrow_is_told_which_scope_it_lacks(guarded: Guarded, need: Need) -> None:
+    lacking = "admin" if need == "admin" else "work"
+    with guarded.client(guarded.token("ann", NARROWER[need])) as client:
+        for method, path in calls(need):
+            refused = client.request(method, path)
+            pointers(refused)
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), (method, path)
+            assert f"the scope {lacking}" in refused.json()["detail"]
+            assert f'error="insufficient_scope", scope="{lacking}"' in refused.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("kind", ["another user", "another study", "another beginning"])
+def test_somebody_elses_study_is_as_if_it_did_not_exist(guarded: Guarded, kind: str) -> None:
+    tokens = {
+        "another user": guarded.token("bob", "work"),
+        "another study": guarded.token("ann", "work", studies=["t"]),
+        "another beginning": guarded.token("ann", "work", studies=["s-*", "t*"]),
+    }
+    with guarded.client(tokens[kind]) as client:
+        for method, path in OF_STUDY:
+            hidden = client.request(method, path)
+            missing = client.request(method, path.replace("/studies/s", "/studies/nowhere"))
+            assert (hidden.status_code, hidden.json()["code"]) == (404, "study_not_found"), (method, path)
+            assert hidden.json()["detail"].replace("'s'", "'nowhere'") == missing.json()["detail"]
+        assert client.get("/v1/studies").json()["items"] == []
+
+
+def sheet() -> bytes:
+    """An Excel file."""
+    file = BytesIO()
+    Workbook().save(file)
+    return file.getvalue()
+
+
+PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report", "/edit"]
+DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/timeline.json", "/template.json"]
+REQUESTS: list[tuple[str, str, Any]] = [
+    *CALLS,
+    *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
+    *(
+        ("GET", path, None)
+        for path in ("/", "/new", "/account", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")
+    ),
+    *(("GET", f"/studies/svm{rest}", None) for rest in (*PAGES, *DATA)),
+    ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
+    ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
+    ("POST", "/studies/svm/sheet", sheet()),
+    ("POST", "/studies/svm/preview", {"budget": 99}),
+    ("POST", "/login", None),
+    ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
+    ("DELETE", "/v1/studies/svm/links/{link}", None),
+    ("DELETE", "/v1/tokens/{token}", None),
+    ("DELETE", "/v1/studies/forest", None),
+    ("GET", "/v1/people", None),
+    ("DELETE", "/v1/people/zoe/sessions", None),
+    ("POST", "/logout/everywhere", None),
+    ("GET", "/v1/trash", None),
+    ("DELETE", "/v1/trash/{deletion}", None),
+]
+"""A valid request for each route, in an order in which all succeed: those of the OpenAPI examples come first."""
+
+KEPT = {
+    "/v1/tokens": "token",
+    "/v1/studies/{study_id}/links": "link",
+    "/v1/studies/{study_id}/webhooks": "webhook",
+}
+"""Calls whose id a later request needs."""
+
+
+def route_of(method: str, path: str) -> GuardedRoute:
+    [route] = [each for each in ROUTES if method in (each.methods or ()) and each.path_regex.fullmatch(path)]
+    assert isinstance(route, GuardedRoute)
+    return route
+
+
+@on_either("scope", ["narrowest", "admin"])
+def test_a_good_token_gets_through_everywhere(migrated_url: str, scope: str) -> None:
+    """Each route answers a valid request with success: to the owner by the narrowest scope that is enough, and to an
+    administrator whose studies these are not."""
+    with closing(Database(migrated_url)) as database:
+        with database.writing() as connection:
+            people.add(connection, person("zoe"))
+        tokens = {str(need): give_token(database, "ann", SUFFICIENT[need]) for need in SUFFICIENT}
+        if scope == "admin":
+            tokens = {"create": tokens["work"], **dict.fromkeys(tokens, give_token(database, "eve", "admin"))}
+    ids, sent = {"own": tokens["admin"].split("_")[1]}, set[Call]()
+    with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
+        for method, path, body in REQUESTS:
+            line = path.format(**ids)
+            route = route_of(method, urlsplit(line).path)
+            sent.add((method, route.path))
+            is_new_study = (method, route.path) == ("POST", "/v1/studies")
+            token = tokens.get("create" if is_new_study else "", tokens[route.need or "read"])
+            accepted = "application/json" if line.startswith("/v1") else "text/html"
+            headers = {"Authorization": f"Bearer {token}", "Accept": accepted}
+            sends = {"content": body} if isinstance(body, bytes) else {"json": body}
+            answer = client.request(method, line, headers=headers, **sends)
+            assert answer.is_success, (method, line, answer.text)
+            if route.path in KEPT and method != "GET":
+                ids[KEPT[route.path]] = answer.json()["id"]
+            if route.path == "/v1/trash":
+                ids["deletion"] = answer.json()["items"][0]["deletion"]
+    guarded_routes = [route for route in ROUTES if isinstance(route, GuardedRoute) and route.need is not None]
+    assert sent >= {(method, route.path) for route in guarded_routes for method in route.methods or ()}
+
+
+def test_an_endpoint_that_declares_nothing_makes_no_route() -> None:
+    with pytest.raises(TypeError, match="declare"):
+        GuardedRoute("/new", lambda: None)
+
+
+def test_a_browser_keeps_its_token_as_a_cookie_that_no_script_reads(guarded: Guarded) -> None:
+    token = guarded.token("ann", "work")
+    page = {"Accept": "text/html"}
+    with guarded.client(None) as browser:
+        asked = browser.get("/studies/s", headers=page)
+        assert (asked.status_code, "Log in" in asked.text) == (401, True)
+        assert browser.post("/login", headers={"Authorization": f"Bearer {_altered(token)}"}).status_code == 401
+        cookie = browser.post("/login", headers={"Authorization": f"Bearer {token}"}).headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+        assert "/studies/s" in browser.get("/", headers=page).text
+        assert browser.get("/studies/s", headers=page).status_code == 200
+        assert browser.post("/v1/studies/s/suggest").status_code == 200
+        foreign = {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}
+        assert browser.post("/v1/studies/s/suggest", headers=foreign).status_code == 403
+        browser.post("/logout")
+        assert browser.get("/studies/s", headers=page).status_code == 401
+    with guarded.client(guarded.token("bob", "work")) as bob:
+        assert "/studies/s" not in bob.get("/", headers=page).text

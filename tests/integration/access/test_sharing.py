@@ -1,0 +1,153 @@
+"""Whose a study is, with whom it is shared, and links to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from adabkb_client import Access, Client, Float, NotFound, Unauthorized
+from adabkb_service.study.clock import utc_now
+from tests.integration.access.conftest import Guarded
+from tests.integration.api.conftest import DEFINITION, pointers
+
+People = dict[str, httpx.Client]
+
+
+@pytest.fixture(scope="module")
+def people(guarded: Guarded) -> Iterator[People]:
+    """Clients of some users, and of an administrator."""
+    with ExitStack() as opened:
+        scopes = {"ann": "work", "bob": "work", "cid": "work", "root": "admin"}
+        yield {user: opened.enter_context(guarded.client(guarded.token(user, scope))) for user, scope in scopes.items()}
+
+
+def ids(client: httpx.Client) -> set[str]:
+    return {study["id"] for study in client.get("/v1/studies").json()["items"]}
+
+
+def test_a_study_is_its_owners_until_it_is_shared(people: People) -> None:
+    ann, bob, cid = people["ann"], people["bob"], people["cid"]
+    assert ann.post("/v1/studies", json={**DEFINITION, "id": "mine"}).status_code == 201
+    assert "mine" in ids(ann) & ids(people["root"])
+    assert "mine" not in ids(bob) | ids(cid)
+
+    shared = ann.patch("/v1/studies/mine/access", json={"shared_with": {"bob": "work", "*": "read"}})
+    assert shared.json() == {"owner": "ann", "shared_with": {"*": "read", "bob": "work"}}
+    assert "mine" in ids(bob) & ids(cid)
+    assert cid.post("/v1/studies/mine/suggest").status_code == 403
+    assert bob.post("/v1/studies/mine/suggest", headers={"Idempotency-Key": "bobs"}).status_code == 200
+    exported = {user: people[user].get("/v1/studies/mine/export").text for user in ("ann", "bob", "cid")}
+    assert {user for user, lines in exported.items() if '"type": "key"' in lines} == {"ann", "bob"}
+    for method, path in (("DELETE", ""), ("PATCH", "/access"), ("POST", "/links")):
+        refused = bob.request(method, f"/v1/studies/mine{path}")
+        assert (refused.status_code, "owner" in refused.json()["detail"]) == (403, True)
+
+    assert ann.patch("/v1/studies/mine/access", json={"shared_with": {"*": None}}).json()["shared_with"] == {
+        "bob": "work"
+    }
+    assert "mine" not in ids(cid)
+    assert bob.get("/v1/studies/mine").status_code == 200
+
+
+def test_a_study_changes_hands(people: People) -> None:
+    ann, bob = people["ann"], people["bob"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "given"})
+    moved = ann.patch("/v1/studies/given/access", json={"owner": "bob", "shared_with": {"ann": "read"}})
+    assert moved.json() == {"owner": "bob", "shared_with": {"ann": "read"}}
+    assert ann.delete("/v1/studies/given").status_code == 403
+    assert bob.delete("/v1/studies/given").status_code == 204
+
+
+def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guarded: Guarded) -> None:
+    """A mistyped name would take it from everybody but administrators."""
+    ann = people["ann"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "kept"})
+    guarded.token("gone", "work", revoked_at=utc_now())
+    before = ann.get("/v1/studies/kept/access").json()
+    for user in ("bbo", "gone"):
+        refused = ann.patch("/v1/studies/kept/access", json={"owner": user})
+        assert (refused.status_code, pointers(refused)) == (422, ["/owner"])
+        assert "has no token and has never logged in; check the name" in refused.json()["errors"][0]["detail"]
+    assert ann.get("/v1/studies/kept/access").json() == before
+    assert ann.patch("/v1/studies/kept/access", json={"owner": "bob"}).status_code == 200
+
+
+def test_who_may_do_what_is_checked(people: People) -> None:
+    before = people["ann"].get("/v1/studies/s/access").json()
+    for body, pointer in (
+        ({"owner": "*"}, "/owner"),
+        ({"shared_with": {"ann": "read"}}, "/shared_with/ann"),
+        ({"shared_with": {"bob": "own"}}, "/shared_with/bob"),
+        ({"shared": {}}, "/shared"),
+    ):
+        refused = people["ann"].patch("/v1/studies/s/access", json=body)
+        assert (refused.status_code, pointers(refused)) == (422, [pointer])
+    assert people["ann"].get("/v1/studies/s/access").json() == before
+
+
+def test_a_link_reads_one_study_until_it_is_taken_back_or_the_study_is_deleted(
+    guarded: Guarded, people: People
+) -> None:
+    ann = people["ann"]
+    for name in ("seen", "unseen"):
+        ann.post("/v1/studies", json={**DEFINITION, "id": name})
+    links = [ann.post("/v1/studies/seen/links").json() for _ in range(2)]
+    with guarded.client(links[0]["token"]) as reader, guarded.client(links[1]["token"]) as other:
+        assert ids(reader) == {"seen"}
+        assert reader.get("/v1/studies/seen/recommendation").status_code == 200
+        assert reader.get("/v1/studies/unseen").status_code == 404
+        assert reader.post("/v1/studies/seen/suggest").status_code == 403
+        assert reader.get("/v1/studies/seen/links").status_code == 403
+        listed = ann.get("/v1/studies/seen/links").json()["items"]
+        assert {each["id"] for each in listed} == {link["id"] for link in links}
+        assert ann.delete(f"/v1/studies/unseen/links/{links[0]['id']}").status_code == 404
+        assert ann.delete(f"/v1/studies/seen/links/{links[0]['id']}").status_code == 204
+        assert reader.get("/v1/studies/seen").status_code == 401
+        assert other.get("/v1/studies/seen").status_code == 200
+        ann.delete("/v1/studies/seen")
+        ann.post("/v1/studies", json={**DEFINITION, "id": "seen"})
+        assert other.get("/v1/studies/seen").status_code == 401
+
+
+def test_a_study_of_nobody_is_the_administrators_alone(guarded: Guarded, people: People) -> None:
+    """As are all that were made before there were tokens."""
+    root = people["root"]
+    root.post("/v1/studies", json={**DEFINITION, "id": "old"})
+    with guarded.database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM grants WHERE study_id = 'old'")
+    assert people["ann"].get("/v1/studies/old").status_code == 404
+    assert root.post("/v1/studies/old/links").status_code == 403
+    assert root.patch("/v1/studies/old/access", json={"owner": "ann"}).status_code == 200
+    assert people["ann"].get("/v1/studies/old").status_code == 200
+
+
+def test_the_client_shares_and_links(guarded: Guarded) -> None:
+    """As ``AsyncClient``, which has the same procedures."""
+    dot = Client(guarded.address, guarded.token("dot", "work"))
+    eli = Client(guarded.address, guarded.token("eli", "work"))
+    with dot, eli:
+        study = dot.create_study("dots", {"x": Float(0, 1)}, direction="minimize")
+        with pytest.raises(NotFound):
+            eli.study("dots")
+        assert study.share("eli").shared_with == {"eli": "read"}
+        with pytest.raises(Unauthorized, match="share"):
+            eli.study("dots").pause()
+        study.share("eli", "work")
+        assert eli.study("dots").pause().state == "paused"
+        assert study.unshare("eli") == Access("dot", {})
+        link = study.link()
+        with Client(guarded.address, link.token) as reader:
+            assert [each.id for each in reader.studies()] == ["dots"]
+            assert [(each.id, each.token, each.revoked_at) for each in study.links()] == [(link.id, None, None)]
+            study.unlink(link)
+            assert study.links()[0].revoked_at is not None
+            with pytest.raises(Unauthorized, match="revoked"):
+                reader.study("dots")
+        assert str(link.token) not in repr(link)
+        assert study.give("eli").owner == "eli"
+        assert eli.study("dots").access() == Access("eli", {})
+    with Client(guarded.address) as nobody, pytest.raises(Unauthorized, match="ADABKB_TOKEN"):
+        nobody.study("s")

@@ -1,0 +1,136 @@
+"""Deleting puts a study into the trash, and restoring brings all of it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_client import Client, Float, NotFound
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.sweep import empty_trash
+from adabkb_service.operations.trash import DAYS
+from adabkb_service.study.clock import utc_now
+from tests.integration.access.conftest import Guarded
+from tests.integration.api.conftest import DEFINITION
+
+
+@pytest.fixture(scope="module")
+def ann(guarded: Guarded) -> Iterator[httpx.Client]:
+    with guarded.client(guarded.token("ann", "work")) as client:
+        yield client
+
+
+def lines(client: httpx.Client, study: str) -> list[str]:
+    """The export, without the times that a request changes."""
+    return client.get(f"/v1/studies/{study}/export").text.splitlines()
+
+
+def worked_on(client: httpx.Client, study: str) -> None:
+    """A study with results, a trial at work and a kept answer, shared with bob."""
+    client.post("/v1/studies", json={**DEFINITION, "id": study})
+    client.post(f"/v1/studies/{study}/suggest", json={"count": 3, "lease_seconds": 3600})
+    client.post(f"/v1/studies/{study}/observe", json={"trial": 1, "value": 1.0}, headers={"Idempotency-Key": "told"})
+    client.patch(f"/v1/studies/{study}/access", json={"shared_with": {"bob": "read"}})
+
+
+def test_a_restored_study_goes_on_where_it_was(ann: httpx.Client) -> None:
+    worked_on(ann, "back")
+    before = lines(ann, "back")
+    assert ann.delete("/v1/studies/back").status_code == 204
+    assert ann.get("/v1/studies/back").status_code == 404
+
+    (kept,) = [each for each in ann.get("/v1/trash").json()["items"] if each["study"] == "back"]
+    assert (kept["owner"], kept["deleted_by"], kept["results"]) == ("ann", "ann", 1)
+    restored = ann.post("/v1/studies/back/restore")
+    assert (restored.status_code, restored.json()["counts"]["active"]) == (200, 2)
+    assert lines(ann, "back") == before
+    assert ann.get("/v1/studies/back/access").json() == {"owner": "ann", "shared_with": {"bob": "read"}}
+    again = ann.post("/v1/studies/back/observe", json={"trial": 1, "value": 1.0}, headers={"Idempotency-Key": "told"})
+    assert again.headers["idempotent-replayed"] == "true"
+    assert ann.post("/v1/studies/back/observe", json={"trial": 2, "value": 2.0}).status_code == 200
+    assert "back" not in {each["study"] for each in ann.get("/v1/trash").json()["items"]}
+    assert ann.post("/v1/studies/back/restore").json()["code"] == "deletion_not_found"
+
+
+def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.Client) -> None:
+    for seed in (1, 2):
+        assert ann.post("/v1/studies", json={**DEFINITION, "id": "again", "seed": seed}).status_code == 201
+        assert ann.delete("/v1/studies/again").status_code == 204
+    last, first = (each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == "again")
+    assert ann.post("/v1/studies/again/restore", json={"deletion": first}).json()["seed"] == 1
+    assert ann.post("/v1/studies/again/restore").json()["code"] == "study_exists"
+    ann.delete("/v1/studies/again", params={"purge": "true"})
+    assert ann.post("/v1/studies/again/restore").json()["seed"] == 2
+    assert ann.delete(f"/v1/trash/{last}").status_code == 404
+
+
+def test_an_id_in_the_trash_cannot_be_taken_by_somebody_else(guarded: Guarded, ann: httpx.Client) -> None:
+    taken = {**DEFINITION, "id": "kept"}
+    assert ann.post("/v1/studies", json=taken).status_code == 201
+    assert ann.delete("/v1/studies/kept").status_code == 204
+    refused = guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken)
+    assert (refused.status_code, refused.json()["code"]) == (409, "study_exists")
+    assert ann.post("/v1/studies/kept/restore").status_code == 200
+    assert ann.delete("/v1/studies/kept?purge=true").status_code == 204
+    assert guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken).status_code == 201
+
+
+def test_what_is_purged_is_gone(ann: httpx.Client) -> None:
+    for purge in (True, False):
+        ann.post("/v1/studies", json={**DEFINITION, "id": "gone"})
+        ann.delete("/v1/studies/gone", params={"purge": str(purge).lower()})
+    (kept,) = [each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == "gone"]
+    assert ann.delete(f"/v1/trash/{kept}").status_code == 204
+    assert ann.post("/v1/studies/gone/restore").status_code == 404
+
+
+@pytest.mark.parametrize(("user", "more"), [("bob", {}), ("ann", {"studies": ["other-*"]})])
+def test_the_trash_of_others_is_as_if_it_were_empty(
+    guarded: Guarded, ann: httpx.Client, user: str, more: dict[str, Any]
+) -> None:
+    worked_on(ann, "hers")
+    ann.delete("/v1/studies/hers")
+    (kept,) = [each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == "hers"]
+    with guarded.client(guarded.token(user, "work", **more)) as other:
+        assert other.get("/v1/trash").json()["items"] == []
+        assert other.post("/v1/studies/hers/restore").status_code == 404
+        assert other.delete(f"/v1/trash/{kept}").status_code == 404
+    with guarded.client(guarded.token("root", "admin")) as root:
+        assert root.post("/v1/studies/hers/restore", json={"deletion": kept}).status_code == 200
+        acts = [each["action"] for each in root.get("/v1/audit").json()["items"] if each["subject"] == "hers"]
+    assert acts[:2] == ["study restored", "study deleted"]
+    ann.delete("/v1/studies/hers", params={"purge": "true"})
+
+
+def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded, ann: httpx.Client) -> None:
+    """A clock that is far ahead for a moment deletes nothing: the time has to pass."""
+    day = timedelta(days=1)
+    ann.post("/v1/studies", json={**DEFINITION, "id": "late"})
+    ann.delete("/v1/studies/late")
+
+    def held() -> bool:
+        return "late" in {each["study"] for each in ann.get("/v1/trash").json()["items"]}
+
+    ahead = Service(guarded.database, clock=lambda: utc_now() + (DAYS + 1) * day)
+    empty_trash(ahead, seconds_since=60)
+    assert held()
+    empty_trash(ahead, seconds_since=(DAYS + 1) * day.total_seconds())
+    assert not held()
+
+
+def test_the_client_deletes_restores_and_purges(guarded: Guarded) -> None:
+    with Client(guarded.address, guarded.token("kim", "work")) as kim:
+        study = kim.create_study("kims", {"x": Float(0, 1)}, direction="minimize")
+        study.add_result({"x": 0.5}, 1.0)
+        kim.delete_study("kims")
+        assert [(each.study, each.results) for each in kim.trash()] == [("kims", 1)]
+        assert kim.restore_study("kims").best() is not None
+        study.delete()
+        (kept,) = kim.trash()
+        kim.purge_study(kept.deletion)
+        with pytest.raises(NotFound, match="trash"):
+            kim.restore_study("kims")

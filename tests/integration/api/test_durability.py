@@ -1,0 +1,67 @@
+"""What is acknowledged is durable: kill -9 between any two requests changes nothing; a failed commit is no 200."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import httpx
+import sqlalchemy as sa
+
+from adabkb_service.storage.database import Database
+from tests.integration.api.conftest import DEFINITION
+from tests.servers import server_on, server_process
+
+
+def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
+    """Ask for two, tell one: there is always something pending."""
+    points = []
+    with httpx.Client(base_url=f"{address}/v1/studies/{study}", timeout=60) as client:
+        for _ in range(count):
+            trials = client.post("/suggest", json={"count": 2}).json()["trials"]
+            points += [trial["parameters"] for trial in trials]
+            value = math.sin(3 * trials[0]["parameters"]["x"]) + trials[0]["parameters"]["n"]
+            told = client.post("/observe", json={"trial": trials[0]["number"], "value": value})
+            assert told.status_code == 200
+    return points
+
+
+def test_a_killed_server_goes_on_as_if_it_had_not_been(migrated_url: str) -> None:
+    with server_process(migrated_url, model_processes=1) as server:
+        for name in ("killed", "spared"):
+            httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
+        found = rounds(server.address, "killed", 5)
+        server.kill()
+    with server_process(migrated_url, model_processes=1) as server:
+        found += rounds(server.address, "killed", 5)
+        assert found == rounds(server.address, "spared", 10)
+
+
+def test_a_commit_that_fails_is_not_acknowledged(migrated_url: str) -> None:
+    """A constraint that is checked at COMMIT only, after everything else went well."""
+    with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
+        client.post("/v1/studies", json=DEFINITION)
+        client.post("/v1/studies/s/suggest")
+        sabotage(migrated_url)
+        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert told.status_code == 500
+        assert client.get("/v1/studies/s/trials/1").json()["state"] == "active"
+        assert client.get("/v1/studies/s").json()["counts"]["observations"] == 0
+
+
+def sabotage(database_url: str) -> None:
+    """From now on, a transaction that stores an observation fails as it commits."""
+    database = Database(database_url)
+    insert = "INSERT INTO saboteur VALUES ('nowhere')"
+    trigger = f"CREATE TRIGGER t AFTER INSERT ON observations BEGIN {insert}; END"
+    if not database.is_sqlite:
+        body = f"BEGIN {insert}; RETURN NULL; END"
+        trigger = (
+            f"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$;"
+            "CREATE TRIGGER t AFTER INSERT ON observations FOR EACH ROW EXECUTE FUNCTION f()"
+        )
+    with database.writing() as connection:
+        column = "study VARCHAR(100) REFERENCES studies (id) DEFERRABLE INITIALLY DEFERRED"
+        connection.execute(sa.text(f"CREATE TABLE saboteur ({column})"))
+        connection.exec_driver_sql(trigger)
+    database.close()

@@ -1,0 +1,186 @@
+"""Files of trials: stored, bounded, by right, served so that no browser runs them, and not lost with their study."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_service.operations.importing import import_study
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+from tests.integration.api.conftest import DEFINITION
+from tests.servers import server_on
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+HTML = b"<script>alert(1)</script>"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
+
+
+@pytest.fixture
+def files(api: httpx.Client, study: str) -> str:
+    """The path of the files of a trial."""
+    api.post(f"{study}/suggest")
+    return f"{study}/trials/1/files"
+
+
+def added(
+    api: httpx.Client, files: str, name: str, content: bytes, kind: str = "", status: int = 201
+) -> dict[str, Any]:
+    answer = api.post(files, params={"name": name}, content=content, headers={"Content-Type": kind} if kind else {})
+    assert answer.status_code == status, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_file_is_read_as_it_was_added_and_added_once(api: httpx.Client, files: str) -> None:
+    first = added(api, files, "Spektrum – 1.png", PNG, "image/png")
+    assert (first["size"], first["digest"]) == (len(PNG), hashlib.sha256(PNG).hexdigest())
+    assert added(api, files, "Spektrum – 1.png", PNG, "image/png", 200) == first
+    second = added(api, files, "notes.txt", b"blue")
+    assert (second["number"], second["media_type"]) == (2, "application/octet-stream")
+    assert api.get(files).json() == {"items": [first, second], "next_cursor": None}
+    page = api.get(files, params={"limit": 1}).json()
+    assert api.get(files, params={"cursor": page["next_cursor"]}).json()["items"] == [second]
+    answer = api.get(f"{files}/1")
+    assert answer.content == PNG
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''Spektrum%20%E2%80%93%201.png"
+    assert api.delete(f"{files}/1").status_code == 204
+    assert api.get(f"{files}/1").json()["code"] == "file_not_found"
+    assert api.get(files).json()["items"] == [second]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "shown"),
+    [
+        (PNG, "image/png", "image/png"),
+        (PNG, "text/html", "image/png"),
+        (b"\xff\xd8\xff\xe0photo", "image/jpeg", "image/jpeg"),
+        (b"GIF89a;", "image/gif", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp", "image/webp"),
+        (HTML, "text/html", None),
+        (HTML, "image/png", None),
+        (SVG, "image/svg+xml", None),
+        (b"%PDF-1.7", "application/pdf", None),
+    ],
+)
+def test_only_what_is_an_image_by_its_content_is_shown_and_nothing_can_run(
+    api: httpx.Client, files: str, content: bytes, kind: str, shown: str | None
+) -> None:
+    added(api, files, "a", content, kind)
+    answer = api.get(f"{files}/1", params={"shown": "true"})
+    assert answer.content == content
+    assert answer.headers["content-type"] == (shown or "application/octet-stream")
+    assert answer.headers["content-disposition"].startswith("inline" if shown else "attachment")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert api.get(f"{files}/1").headers["content-disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a\\b", "a\nb", "\u202egpj.exe", "x" * 201, " . "])
+def test_names_that_are_no_names_of_files_are_refused(api: httpx.Client, files: str, name: str) -> None:
+    answer = api.post(files, params={"name": name}, content=b"1")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?name"), answer.text
+    assert api.get(files).json()["items"] == []
+
+
+def test_files_are_bounded_one_by_one_and_together(database_url: str) -> None:
+    with server_on(database_url, file_limit=100, files_limit=250) as address:
+        api = httpx.Client(base_url=address, timeout=60)
+        api.post("/v1/studies", json={**DEFINITION, "id": "s"})
+        api.post("/v1/studies/s/suggest", json={"count": 2})
+        first, second = (f"/v1/studies/s/trials/{number}/files" for number in (1, 2))
+        refused = added(api, first, "large", bytes(101), status=422)
+        assert "file_limit" in refused["detail"]
+        assert added(api, first, "empty", b"", status=422)["errors"][0]["code"] == "empty_file"
+        added(api, first, "a", bytes(100))
+        added(api, second, "b", bytes(100))
+        assert "files_limit" in added(api, second, "c", bytes(60), status=422)["detail"]
+        added(api, second, "c", bytes(50))
+        api.delete(f"{first}/1")
+        added(api, second, "d", bytes(100))
+        api.close()
+
+
+def test_a_trial_has_so_many_files_at_most(api: httpx.Client, files: str) -> None:
+    for number in range(100):
+        added(api, files, f"{number}.txt", b"x")
+    assert added(api, files, "100.txt", b"x", status=422)["errors"][0]["code"] == "too_many_files"
+
+
+def test_of_no_trial_there_are_no_files(api: httpx.Client, study: str) -> None:
+    for number in (1, 7):
+        assert api.post(f"{study}/trials/{number}/files?name=a", content=b"1").json()["code"] == "trial_not_found"
+        assert api.get(f"{study}/trials/{number}/files").json()["code"] == "trial_not_found"
+    assert api.post("/v1/studies/none/trials/1/files?name=a", content=b"1").json()["code"] == "study_not_found"
+
+
+def test_files_of_another_trial_are_not_found(api: httpx.Client, study: str, files: str) -> None:
+    api.post(f"{study}/suggest")
+    added(api, files, "a", b"1")
+    assert api.get(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
+    assert api.delete(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
+    assert api.get(f"{files}/1").content == b"1"
+
+
+def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client, files: str, tmp_path: Path) -> None:
+    path = files.partition("/trials")[0]
+    before = [added(api, files, "photo.png", PNG, "image/png"), added(api, files, "empty-ish", b"\x00")]
+    lines = api.get(f"{path}/export").text.splitlines()
+    assert api.delete(path).status_code == 204
+    assert api.post(f"{path}/restore").status_code == 200
+    assert api.get(files).json()["items"] == before
+    assert api.get(f"{files}/1").content == PNG
+    assert before[0]["digest"] in api.get(f"{path}/report").text
+    database = Database(f"sqlite:///{tmp_path}/other.db")
+    migration.upgrade(database)
+    import_study(database, lines)
+    database.close()
+    with server_on(f"sqlite:///{tmp_path}/other.db") as address:
+        assert httpx.get(f"{address}{files}/1", timeout=60).content == PNG
+    altered = [line.replace(before[0]["digest"], "0" * 64) for line in lines]
+    other = Database(f"sqlite:///{tmp_path}/third.db")
+    migration.upgrade(other)
+    with pytest.raises(Exception, match="content is not what size and digest say"):
+        import_study(other, altered)
+    strayed = [json.dumps({**json.loads(line), "trial": 9}) if '"type": "file"' in line else line for line in lines]
+    with pytest.raises(Exception, match="the file belongs to trial 9, which does not exist"):
+        import_study(other, strayed)
+    other.close()
+
+
+def test_who_may_read_reads_files_and_who_may_work_adds_them(api: httpx.Client, files: str) -> None:
+    added(api, files, "a.txt", b"1")
+    path = files.partition("/trials")[0]
+    tokens: dict[str, str] = {}
+    for user, scopes in (("root", ["admin"]), ("ann", ["work"]), ("ben", ["work"]), ("carl", ["work"])):
+        headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
+        made = api.post("/v1/tokens", json={"name": user, "scopes": scopes}, headers=headers)
+        tokens[user] = made.json()["token"]
+    bearer = {user: {"Authorization": f"Bearer {token}"} for user, token in tokens.items()}
+    shares = {"owner": "root", "shared_with": {"ann": "work", "ben": "read"}}
+    assert api.patch(f"{path}/access", json=shares, headers=bearer["root"]).status_code == 200
+    wanted = {"root": (200, 201), "ann": (200, 201), "ben": (200, 403), "carl": (404, 404)}
+    for user, statuses in wanted.items():
+        read = api.get(f"{files}/1", headers=bearer[user])
+        written = api.post(files, params={"name": f"{user}.txt"}, content=b"2", headers=bearer[user])
+        assert (read.status_code, written.status_code) == statuses, user
+    users = {each["name"]: each["user"] for each in api.get(files, headers=bearer["ben"]).json()["items"]}
+    assert users == {"a.txt": None, "root.txt": "root", "ann.txt": "ann"}
+
+
+def test_files_count_in_the_quota_of_their_owner(api: httpx.Client) -> None:
+    root = api.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+    asked = {"name": "ann", "scopes": ["work"], "quotas": {"megabytes": 0.01}}
+    token = api.post("/v1/tokens", json=asked, headers={"Authorization": f"Bearer {root}"}).json()["token"]
+    api.headers["Authorization"] = f"Bearer {token}"
+    api.post("/v1/studies", json={**DEFINITION, "id": "s"})
+    api.post("/v1/studies/s/suggest")
+    added(api, "/v1/studies/s/trials/1/files", "a", bytes(6000))
+    used = api.get("/v1/tokens/self").json()["usage"]["megabytes"]
+    assert used > 0.006
+    assert added(api, "/v1/studies/s/trials/1/files", "b", bytes(6000), status=403)["code"] == "quota_exceeded"

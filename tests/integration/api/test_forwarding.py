@@ -1,0 +1,400 @@
+"""One follower per study among the servers on a PostgreSQL: requests go to it, whichever server gets them, and when it
+is gone, stopped or not heard, the others do without."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from fastapi import FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adabkb_service.api.forwarding import follower_of
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import idempotency_keys
+from tests.acceptance.chaos.databases import empty
+from tests.integration.api.conftest import DEFINITION, pointers
+from tests.servers import server_on, server_process, serving
+from tests.waiting import PATIENCE, wait_for
+
+NAMES = st.text("0123456789abcdef", min_size=4, max_size=4)
+
+
+@given(study=NAMES, servers=st.sets(NAMES, min_size=1, max_size=6), gone=NAMES)
+def test_each_study_has_one_follower_and_keeps_it_when_another_server_goes(
+    study: str, servers: set[str], gone: str
+) -> None:
+    follower = follower_of(study, frozenset(servers))
+    assert follower in servers
+    if left := servers - {gone, follower}:
+        assert follower_of(study, frozenset({*left, follower})) == follower
+
+
+def test_studies_are_spread_over_the_servers() -> None:
+    servers = frozenset(f"{index:032x}" for index in range(4))
+    counts = [sum(follower_of(f"s{k}", servers) == each for k in range(1000)) for each in servers]
+    assert min(counts) > 200
+
+
+@dataclass
+class One:
+    """A server in this process."""
+
+    app: FastAPI
+    client: httpx.Client
+
+    @property
+    def model_bytes(self) -> int:
+        return int(self.app.state.service.inference.load.cache_bytes)
+
+    def sees(self, count: int) -> bool:
+        """Whether it knows of so many servers; one that is alone, or cannot know, does everything itself."""
+        return len(self.app.state.forwarding.servers) == count
+
+
+@pytest.fixture
+def two(other_postgresql: str) -> Iterator[list[One]]:
+    """Two servers on one database that know of each other."""
+    with ExitStack() as stack:
+        servers = [started(stack, other_postgresql) for _ in range(2)]
+        know_each_other(servers)
+        yield servers
+
+
+def started(stack: ExitStack, url: str, **settings: Any) -> One:
+    app = create_app(Settings(database=url, model_processes=0, **settings))
+    address = stack.enter_context(serving(app))
+    return One(app, stack.enter_context(httpx.Client(base_url=address, timeout=PATIENCE)))
+
+
+def know_each_other(servers: list[One]) -> None:
+    wait_for(lambda: all(each.sees(len(servers)) for each in servers))
+
+
+def one_for_each(servers: list[One], **definition: Any) -> list[str]:
+    """A new study for each of two servers that know of each other, which it follows."""
+    names = [f"s{number}" for number in range(64)]
+    found = [next(name for name in names if each.app.state.forwarding.other(name) is None) for each in servers]
+    for name in found:
+        made = servers[0].client.post("/v1/studies", json={**DEFINITION, **definition, "id": name})
+        assert made.status_code == 201
+    return found
+
+
+def pairs(clients: list[httpx.Client], study: str, count: int) -> list[dict[str, Any]]:
+    """The points of so many pairs, each call to another server than the one before."""
+    points, url = [], f"/v1/studies/{study}"
+    for index in range(count):
+        asked = clients[index % len(clients)].post(f"{url}/suggest", json={})
+        assert asked.status_code == 200
+        assert not asked.json()["degraded"]
+        (trial,) = asked.json()["trials"]
+        points.append(trial["parameters"])
+        result = {"trial": trial["number"], "value": trial["parameters"]["x"] ** 2 + trial["parameters"]["n"]}
+        assert clients[(index + 1) % len(clients)].post(f"{url}/observe", json=result).status_code == 200
+    return points
+
+
+def check_once(client: httpx.Client, study: str, count: int) -> None:
+    """Each of so many pairs is stored once."""
+    counts = client.get(f"/v1/studies/{study}").json()["counts"]
+    assert counts["trials"] == counts["completed"] == counts["observations"] == count
+
+
+def test_only_the_follower_has_a_model_and_its_suggestions_are_those_of_one_server(two: list[One], server: str) -> None:
+    clients = [each.client for each in two]
+    with httpx.Client(base_url=server, timeout=PATIENCE) as alone:
+        for name in one_for_each(two):
+            assert alone.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
+            before = [each.model_bytes for each in two]
+            assert pairs(clients, name, 8) == pairs([alone], name, 8)
+            grown = [each.model_bytes > had for each, had in zip(two, before, strict=True)]
+            assert grown == [each.app.state.forwarding.other(name) is None for each in two]
+            assert clients[0].get(f"/v1/studies/{name}").text == clients[1].get(f"/v1/studies/{name}").text
+            check_once(clients[0], name, 8)
+
+
+@pytest.mark.parametrize("padding", ["", " " * 2**20], ids=["short", "long"])
+def test_what_is_long_or_refused_or_not_ascii_comes_through(two: list[One], padding: str) -> None:
+    for name in one_for_each(two):
+        url = f"/v1/studies/{name}"
+        for each in two:
+            asked = each.client.post(f"{url}/suggest", json={"count": 9, "worker": "Zoë ✓"})
+            assert [trial["worker"] for trial in asked.json()["trials"]] == ["Zoë ✓"] * 9
+            points = json.dumps({"items": [{"parameters": {"x": k / 20, "n": 1}, "value": 1.0} for k in range(20)]})
+            told = each.client.post(
+                f"{url}/observations", content=padding + points, headers={"Content-Type": "application/json"}
+            )
+            assert [item["status"] for item in told.json()["items"]] == [200] * 20
+            assert "/valeu" in pointers(each.client.post(f"{url}/observe", json={"trial": 1, "valeu": 2}))
+            assert pointers(each.client.post(f"{url}/suggest", content=b"\xff\x00")) is not None
+            assert each.client.post("/v1/studies/none/suggest", json={}).status_code == 404
+            answer = each.client.get(url, headers={"X-Request-ID": "mine"})
+            assert answer.headers["x-request-id"] == "mine"
+            unchanged = each.client.get(url, headers={"If-None-Match": answer.headers["etag"]})
+            assert unchanged.status_code == 304
+
+
+def test_a_key_has_one_effect_whichever_servers_get_it(two: list[One]) -> None:
+    for name in one_for_each(two):
+        url, key = f"/v1/studies/{name}/suggest", {"Idempotency-Key": "k"}
+        answers = [each.client.post(url, json={}, headers=key) for each in (*two, *two)]
+        assert len({answer.text for answer in answers}) == 1
+        assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true", "true", "true"]
+
+
+def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twice(two: list[One]) -> None:
+    """As when its follower has performed it and dies before it answers: it is forwarded with a key."""
+    asked, follower = two
+    path = f"/v1/studies/{one_for_each(two)[1]}"
+    point = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
+    assert asked.client.post(f"{path}/observe", json=point).status_code == 200
+    assert again(follower, "POST", f"{path}/observe", json=point).status_code == 200
+    assert follower.client.get(path).json()["counts"]["observations"] == 1
+    budget: dict[str, Any] = {"json": {"budget": 7}, "headers": {"If-Match": follower.client.get(path).headers["ETag"]}}
+    assert asked.client.patch(path, **budget).status_code == 200
+    assert again(follower, "PATCH", path, **budget).status_code == 200
+    assert asked.client.post(f"{path}/predict", json={"points": [point["parameters"]]}).status_code == 200
+    assert len(keys(asked)) == 2, "what changes nothing needs no key"
+
+
+def keys(server: One) -> list[str]:
+    """Those that are stored, in the order in which they came."""
+    with server.app.state.service.database.reading() as connection:
+        table = idempotency_keys.c
+        return list(connection.execute(sa.select(table.key).order_by(table.created_at)).scalars())
+
+
+def again(server: One, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
+    """What a server answers to a request under the last key that is stored."""
+    return server.client.request(
+        method, path, headers={**(headers or {}), "Idempotency-Key": keys(server)[-1]}, **request
+    )
+
+
+def test_who_waits_for_a_trial_at_any_server_gets_it_and_who_has_left_gets_none(two: list[One]) -> None:
+    def waits() -> bool:
+        return any(each.app.state.service.changes.waiting_for_trial for each in two)
+
+    with ThreadPoolExecutor(1) as workers:
+        for name in one_for_each(two, pending_limit=1):
+            url = f"/v1/studies/{name}"
+            for asking, telling in (two, two[::-1]):
+                (trial,) = asking.client.post(f"{url}/suggest", json={}).json()["trials"]
+                with pytest.raises(httpx.ReadTimeout):
+                    asking.client.post(f"{url}/suggest", json={}, headers={"Prefer": "wait=60"}, timeout=0.5)
+                wait_for(lambda: not waits())
+                asked = workers.submit(asking.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
+                wait_for(waits)
+                telling.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
+                (trial,) = asked.result().json()["trials"]
+                telling.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
+            assert two[0].client.get(url).json()["counts"]["trials"] == 4
+
+
+def bearer(token: dict[str, Any]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token['token']}"}
+
+
+def first_token(servers: list[One]) -> dict[str, str]:
+    """An administrator's, which all servers ask for from now on."""
+    made = servers[0].client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
+    wait_for(lambda: all(each.client.get("/v1/studies").status_code == 401 for each in servers))
+    return bearer(made)
+
+
+def test_quotas_hold_whichever_server_performs_a_request(two: list[One]) -> None:
+    """The one that performs it has not met the user before."""
+    root = first_token(two)
+    quotas = {"name": "ann", "scopes": ["work"], "quotas": {"trials": 4}}
+    ann = bearer(two[0].client.post("/v1/tokens", json=quotas, headers=root).json())
+    (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
+    assert asks.client.post("/v1/studies", json=DEFINITION, headers=ann).status_code == 201
+    asked = [asks.client.post("/v1/studies/s/suggest", json={}, headers=ann) for _ in range(5)]
+    assert [answer.status_code for answer in asked] == [200] * 4 + [403]
+    assert "4 trials" in asked[-1].json()["detail"]
+    assert asks.client.post("/v1/studies/s/suggest", json={}).status_code == 401
+
+
+def test_the_follower_asks_again_for_the_right_to_a_request(two: list[One]) -> None:
+    """A token may be revoked after the other server has admitted a request, which remembers it for some seconds."""
+    root = first_token(two)
+    (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
+    (follows,) = (each for each in two if each is not asks)
+    ann = asks.client.post("/v1/tokens", json={"name": "ann", "scopes": ["work"]}, headers=root).json()
+    definition = {**DEFINITION, "pending_limit": 1}
+    assert asks.client.post("/v1/studies", json=definition, headers=bearer(ann)).status_code == 201
+
+    def suggest(**more: str) -> httpx.Response:
+        return asks.client.post("/v1/studies/s/suggest", json={}, headers=bearer(ann) | more)
+
+    (trial,) = suggest().json()["trials"]
+    with ThreadPoolExecutor(1) as workers:
+        waiting = workers.submit(suggest, Prefer="wait=60")
+        wait_for(lambda: follows.app.state.service.changes.waiting_for_trial)
+        assert follows.client.delete(f"/v1/tokens/{ann['id']}", headers=root).status_code == 204
+        assert suggest().status_code == 401
+        result = {"trial": trial["number"], "value": 1.0}
+        assert follows.client.post("/v1/studies/s/observe", json=result, headers=root).status_code == 200
+        assert waiting.result().status_code == 401
+    assert asks.client.get("/v1/studies/s", headers=root).json()["counts"]["trials"] == 1
+
+
+def load(servers: list[httpx.Client], names: list[str], count: int) -> None:
+    """So many pairs of each study, in turns."""
+    for _ in range(count):
+        for name in names:
+            pairs(servers, name, 1)
+
+
+def test_a_server_that_stops_leaves_its_studies_to_the_others_without_a_failure(other_postgresql: str) -> None:
+    with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
+        stays = started(stack, other_postgresql)
+        with ExitStack() as other:
+            leaves = started(other, other_postgresql)
+            know_each_other([stays, leaves])
+            names = one_for_each([stays, leaves])
+            running = workers.submit(load, [stays.client], names, 30)
+            wait_for(lambda: stays.client.get(f"/v1/studies/{names[1]}").json()["counts"]["observations"] > 1)
+        running.result()
+        for name in names:
+            check_once(stays.client, name, 30)
+
+
+def test_a_server_that_stops_gets_no_new_requests_and_answers_those_it_has(other_postgresql: str) -> None:
+    with ExitStack() as stack, ThreadPoolExecutor(2) as workers:
+        stays = started(stack, other_postgresql)
+        other = ExitStack()
+        leaves = started(other, other_postgresql)
+        know_each_other([stays, leaves])
+        _, name = one_for_each([stays, leaves], pending_limit=1)
+        url = f"/v1/studies/{name}"
+        (trial,) = stays.client.post(f"{url}/suggest", json={}).json()["trials"]
+        asked = workers.submit(stays.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
+        wait_for(lambda: leaves.app.state.service.changes.waiting_for_trial)
+        stopping = workers.submit(other.close)
+        wait_for(lambda: stays.app.state.forwarding.other(name) is None)
+        assert stays.sees(2), "it leaves the study to the other one before it is gone"
+        stays.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
+        assert len(asked.result().json()["trials"]) == 1
+        assert stays.client.get(url).json()["counts"]["trials"] == 2
+        stopping.result()
+
+
+def test_a_killed_follower_is_replaced_and_no_point_is_without_the_model(other_postgresql: str) -> None:
+    """Under load, all of it sent to the other server: no call fails, no result is lost, none is there twice."""
+    with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
+        stays = started(stack, other_postgresql, suggestion_seconds=5.0)  # then a point is without the model
+        killed = stack.enter_context(server_process(other_postgresql))
+        wait_for(lambda: stays.sees(2))
+        names = followed_by_other(stays)
+        running = workers.submit(load, [stays.client], names, 10)
+        wait_for(lambda: stays.client.get(f"/v1/studies/{names[0]}").json()["counts"]["observations"] > 1)
+        killed.kill()
+        running.result()
+        assert stays.sees(1)
+        for name in names:
+            counts = stays.client.get(f"/v1/studies/{name}").json()["counts"]
+            assert counts["completed"] == counts["observations"] == 10
+
+
+def followed_by_other(server: One) -> list[str]:
+    """New studies that another server follows."""
+    names = [name for name in map("s{}".format, range(64)) if server.app.state.forwarding.other(name) is not None][:3]
+    for name in names:
+        assert server.client.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
+    return names
+
+
+def test_a_follower_that_was_stopped_for_long_performs_nothing_that_others_have_performed(
+    other_postgresql: str,
+) -> None:
+    with ExitStack() as stack:
+        stays = started(stack, other_postgresql)
+        stopped = stack.enter_context(server_process(other_postgresql))
+        wait_for(lambda: stays.sees(2))
+        names = followed_by_other(stays)
+        os.kill(stopped.process.pid, signal.SIGSTOP)
+        try:
+            for name in names:
+                asked = stays.client.post(f"/v1/studies/{name}/suggest", json={})
+                assert not asked.json()["degraded"]
+        finally:
+            os.kill(stopped.process.pid, signal.SIGCONT)
+        wait_for(lambda: stays.sees(2))
+        with httpx.Client(base_url=stopped.address, timeout=PATIENCE) as client:
+            for name in names:
+                assert client.get(f"/v1/studies/{name}").json()["counts"]["trials"] == 1
+                pairs([stays.client, client], name, 2)
+
+
+CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND (query = 'SELECT' OR pid IN (SELECT process FROM servers))
+    ORDER BY random() LIMIT 1
+"""
+"""End one of the connections on which servers listen, or talk."""
+
+
+def test_messages_that_are_lost_hold_up_nobody(two: list[One], other_postgresql: str) -> None:
+    """The connections for messages are cut, again and again."""
+    names, clients = one_for_each(two), [each.client for each in two]
+    engine = sa.create_engine(Database(other_postgresql).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    cuts = 0
+    with ThreadPoolExecutor(2) as workers:
+        running = [workers.submit(pairs, clients, name, 20) for name in names]
+        while not all(each.done() for each in running) or cuts < 10:
+            with engine.connect() as connection:
+                cuts += len(connection.execute(sa.text(CUT)).all())
+            time.sleep(0.2)
+        for each in running:
+            each.result()
+    know_each_other(two)
+    for name in names:
+        counts = two[0].client.get(f"/v1/studies/{name}").json()["counts"]
+        assert counts["completed"] == counts["observations"] == 20
+        pairs(clients, name, 2)
+
+
+def test_servers_find_each_other_again_after_the_database_was_restarted() -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="adabkb-restarted-", ignore_cleanup_errors=True) as folder,
+        empty("postgresql", Path(folder)) as store,
+        ExitStack() as stack,
+    ):
+        assert store.postgresql is not None
+        servers = [started(stack, store.url) for _ in range(2)]
+        know_each_other(servers)
+        names, clients = one_for_each(servers), [each.client for each in servers]
+        for mode in ("fast", "immediate"):
+            for name in names:
+                pairs(clients, name, 2)
+            store.postgresql.restart(mode, 0.2)
+            wait_for(lambda: all(each.get("/readyz").status_code == 200 for each in clients))
+            know_each_other(servers)
+        for name in names:
+            pairs(clients, name, 2)
+            check_once(clients[0], name, 6)
+
+
+def test_servers_on_sqlite_do_without(other_sqlite: str) -> None:
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(server_on(other_sqlite)) for _ in range(2)]
+        clients = [stack.enter_context(httpx.Client(base_url=each, timeout=PATIENCE)) for each in addresses]
+        clients[0].post("/v1/studies", json=DEFINITION)
+        pairs(clients, "s", 3)

@@ -1,0 +1,48 @@
+"""What takes as long as a study is large holds up no other study: deleting it, and bringing it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+
+from adabkb_service.operations import doctor, export
+from tests.calls import Gate, watching
+from tests.integration.api.conftest import DEFINITION
+from tests.servers import server_on
+from tests.waiting import PATIENCE
+
+
+def other_studies_go_on(api: httpx.Client) -> None:
+    trial = api.post("/v1/studies/other/suggest").json()["trials"][0]["number"]
+    assert api.post("/v1/studies/other/observe", json={"trial": trial, "value": 1.0}).status_code == 200
+
+
+def test_other_studies_go_on_while_one_is_deleted_and_restored(migrated_url: str) -> None:
+    exporting, examining = Gate(), Gate()
+    gates: dict[Callable[..., Any], Gate] = {export.write_json: exporting, doctor.examine_study: examining}
+    with watching(gates), server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        delete_and_restore(api, exporting, examining)
+
+
+def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> None:
+    study = "/v1/studies/s"
+    assert api.post("/v1/studies", json={**DEFINITION, "id": "other"}).status_code == 201
+    assert api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 2.0}).status_code == 200
+    before = api.get(study).json()
+    for gate, request in (
+        (exporting, lambda: api.delete(study)),
+        (examining, lambda: api.post(f"{study}/restore")),
+    ):
+        with ThreadPoolExecutor(1) as elsewhere:
+            answer = elsewhere.submit(request)
+            assert gate.begun.wait(PATIENCE)
+            other_studies_go_on(api)
+            told = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
+            assert told.status_code == (503 if gate is exporting else 404)
+            gate.goes_on.set()
+            assert answer.result().status_code == (204 if gate is exporting else 200)
+    assert api.get(study).json() == before

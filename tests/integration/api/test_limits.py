@@ -1,0 +1,204 @@
+"""Limits of requests, and of what is said about errors: so many are listed, in so many characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adabkb_service.api.body import MAX_VALUES
+from adabkb_service.contract.attributes import DEEPEST, MOST_ATTRIBUTES, MOST_BYTES
+from adabkb_service.contract.early_stopping import MOST_STEPS
+from adabkb_service.contract.parameters import MOST_CHOICES, MOST_PARAMETERS, MOST_TAGS
+from adabkb_service.contract.reports import MOST_REPORTS
+from adabkb_service.contract.requests import MOST_ITEMS
+from adabkb_service.contract.strict import MAX_DEPTH
+from adabkb_service.errors import (
+    LONGEST_DETAIL,
+    LONGEST_MESSAGE,
+    LONGEST_NAME,
+    LONGEST_POINTER,
+    LONGEST_VALUE,
+    MOST_BATCH_ERRORS,
+    MOST_ERRORS,
+    FieldError,
+    json_pointer,
+    shown,
+)
+from adabkb_service.study.owner import MOST_WAITING
+from tests.acceptance.docs.tables import tables
+from tests.integration.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
+
+__all__ = ["app"]
+
+DOCS = Path(__file__).parents[3] / "docs" / "http.md"
+
+
+@pytest.mark.parametrize("count", [1, 2, MOST_ERRORS, MOST_ERRORS + 1, 50_000])
+@pytest.mark.parametrize("beside", ["observe", "trials"])
+def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, beside: str) -> None:
+    """Unknown parameters are found by the study, unknown fields by the shape of the body."""
+    point = {"parameters": {"x": 0.5, **names(count)}, "value": 1}
+    body = point if beside == "observe" else {"parameters": {"x": 0.5}, **names(count)}
+    problem = app.post(f"/v1/studies/narrow/{beside}", body).json()
+    listed = min(count, MOST_ERRORS)
+    prefix = "/parameters" if beside == "observe" else ""
+    assert [error["pointer"] for error in problem["errors"]] == [f"{prefix}/unknown{i}" for i in range(listed)]
+    assert (f"(and {listed - 1} more" in problem["detail"]) == (listed > 1)
+    assert (f"{count - listed:,} more not listed)" in problem["detail"]) == (count > listed)
+
+
+def test_the_faults_of_lists_in_lists_are_counted(app: App) -> None:
+    wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
+    body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}
+    problem = app.post("/v1/studies", body).json()
+    assert len(problem["errors"]) == MOST_ERRORS
+    assert problem["errors"][-1]["pointer"] == f"/parameters/0/choices/{MOST_ERRORS - 1}"
+    assert f"{100 * 900 - MOST_ERRORS:,} more not listed" in problem["detail"]
+
+
+def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(app: App) -> None:
+    items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MOST_ITEMS  # x is missing
+    answer = app.post("/v1/studies/narrow/observations", {"items": items, "dry_run": True}).json()["items"]
+    assert all((item["status"], item["code"]) == (422, "invalid") for item in answer)
+    assert all(item["detail"] == "/parameters/x: is missing (and 2 more errors)" for item in answer)
+    listed = [len(item["errors"]) for item in answer]
+    assert sum(listed) == MOST_ITEMS + MOST_BATCH_ERRORS
+    assert set(listed) == {1, 3}
+    few = app.post("/v1/studies/narrow/observations", {"items": items[: MOST_BATCH_ERRORS // 2]}).json()["items"]
+    assert all(len(item["errors"]) == 3 for item in few)
+
+
+@pytest.mark.parametrize(
+    ("body", "most", "pointer"),
+    [
+        (lambda n: {"tags": {f"t{i}": "" for i in range(n)}}, MOST_TAGS, "/tags"),
+        (lambda n: {"parameters": [{**FLOAT, "name": f"x{i}"} for i in range(n)]}, MOST_PARAMETERS, "/parameters"),
+        (
+            lambda n: {"parameters": [{"name": "c", "kind": "categorical", "choices": list(range(n))}]},
+            MOST_CHOICES,
+            "/parameters/0/choices",
+        ),
+        (
+            lambda n: {
+                "parameters": [{**FLOAT, "name": f"x{i}"} for i in range(100)],
+                "algorithm": {"kind": "bkb", "points_per_axis": None, "lengthscale": [1] * n},
+            },
+            MOST_PARAMETERS,
+            "/algorithm/lengthscale",
+        ),
+    ],
+)
+def test_a_list_may_have_so_many_items(app: App, body: Callable[[int], Any], most: int, pointer: str) -> None:
+    longest = app.post("/v1/studies", STUDY | body(most))
+    assert "too_long" not in longest.text
+    problem = app.post("/v1/studies", STUDY | body(most + 1)).json()
+    assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(pointer, "too_long")]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "item"), [("predict", "points", {"x": 0}), ("observations", "items", {"trial": 1, "value": 1})]
+)
+def test_a_call_may_have_so_many_items(app: App, path: str, name: str, item: Any) -> None:
+    assert app.post(f"/v1/studies/narrow/{path}", {name: [item] * MOST_ITEMS}).status_code == 200
+    problem = app.post(f"/v1/studies/narrow/{path}", {name: [item] * (MOST_ITEMS + 1)}).json()
+    assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(f"/{name}", "too_long")]
+
+
+def test_a_body_may_have_so_many_values(app: App) -> None:
+    """The list is one of them, and commas in texts are none."""
+    most = '[",,\\",",' + "0," * (MAX_VALUES - 3) + "0]"
+    for body, code in ((most, "model_attributes_type"), (most.replace("[", "[0,"), "too_many_values")):
+        answer, _ = app.send("POST", "/v1/studies", content=body, headers=JSON)
+        assert [error["code"] for error in answer.json()["errors"]] == [code]
+
+
+def test_texts_of_an_error_have_so_many_characters() -> None:
+    longest = FieldError("/" + "p" * (LONGEST_POINTER - 1), "d" * LONGEST_DETAIL, "c")
+    assert (len(longest.pointer), len(longest.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
+    assert "..." not in longest.pointer + longest.detail
+    longer = FieldError(longest.pointer + "p", longest.detail + "d", "c")
+    assert (len(longer.pointer), len(longer.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
+    assert longer.pointer.endswith("p...")
+    assert longer.detail.endswith("d...")
+    assert json_pointer("a/b~c", 0, "n" * LONGEST_NAME) == "/a~1b~0c/0/" + "n" * LONGEST_NAME
+    assert json_pointer("n" * (LONGEST_NAME + 1)) == "/" + "n" * (LONGEST_NAME - 3) + "..."
+
+
+def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
+    sentence = "Send the body with the header Content-Type: application/json, not ."
+    for length, cut in ((LONGEST_MESSAGE - len(sentence), False), (LONGEST_MESSAGE - len(sentence) + 1, True)):
+        headers = {"content-type": "t" * length}
+        detail = app.send("POST", "/v1/studies", content=b"{}", headers=headers)[0].json()["detail"]
+        assert len(detail) == LONGEST_MESSAGE
+        assert detail.endswith("...") == cut
+
+
+def test_what_differs_is_named_in_few_words(app: App) -> None:
+    """Down to the fields of parameters; of many differences, the first ones."""
+    axis = {**FLOAT, "name": WIDE["parameters"][0]["name"], "high": 2}
+    one = app.post("/v1/studies", WIDE | {"parameters": [axis, *WIDE["parameters"][1:]]})
+    assert one.status_code == 409
+    assert one.json()["detail"].endswith(" exists with another definition: parameters.0.high is 1.0, not 2.0.")
+    all_of_them = app.post("/v1/studies", WIDE | {"parameters": WIDE["parameters"][::-1]})
+    assert "definition: the order of parameters is [" in all_of_them.json()["detail"]
+    assert len(all_of_them.json()["detail"]) <= LONGEST_MESSAGE
+    tags = app.post("/v1/studies", NARROW | {"tags": {f"t{i}": "" for i in range(12)}})
+    assert tags.json()["detail"].endswith("tags.t7 is absent, not '', and 2 more.")
+
+
+def test_a_value_is_shown_in_few_characters() -> None:
+    assert shown({"x": 0.5}) == "{'x': 0.5}"
+    assert all(
+        len(shown(value)) <= LONGEST_VALUE for value in ("t" * 10**6, ["t" * 1000] * 1000, {"t" * 1000: "t" * 1000})
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        (lambda n: {"parameters": [{**FLOAT, "name": "n" * (200 + n)}]}, "/parameters/0/name"),
+        (lambda n: {"lease_seconds": 2_592_000 + n}, "/lease_seconds"),
+        (lambda n: {"max_runtime_seconds": 2_592_000 + n}, "/max_runtime_seconds"),
+    ],
+    ids=["name", "lease", "runtime"],
+)
+def test_names_and_leases_may_be_so_long(app: App, change: Callable[[int], Any], pointer: str) -> None:
+    assert app.post("/v1/studies", STUDY | change(0)).status_code == 201
+    problem = app.post("/v1/studies", STUDY | change(1)).json()
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+
+
+def test_each_limit_is_documented_in_its_own_row() -> None:
+    """Rows that name a setting instead of a number are left out."""
+    text = DOCS.read_text().partition("## Limits")[2].partition("\n## ")[0]
+    requests, connections, refusals = tables(text)
+    numbers = {row[0]: row[1] for row in (*requests[2:], *refusals[2:])}
+    assert numbers.pop("bytes of a body").startswith("`body_limit`")
+    assert numbers == {
+        "values in a body (an empty list or object counts as two)": f"{MAX_VALUES:,}",
+        "levels of a body": f"{MAX_DEPTH}",
+        "parameters of a study, and `lengthscale`s": f"{MOST_PARAMETERS}",
+        "characters of a parameter's name": "200",
+        "values or choices of a parameter": f"{MOST_CHOICES:,}",
+        "tags": f"{MOST_TAGS}",
+        "attributes of a trial": f"{MOST_ATTRIBUTES}, of {MOST_BYTES:,} bytes together as JSON, "
+        f"of {DEEPEST} levels each; a name has 1 to 200 characters and no colon",
+        "items of a batch, reports of a request, points to predict at": f"{MOST_ITEMS:,}",
+        "reports of an attempt": f"{MOST_REPORTS:,}",
+        "a step": f"{MOST_STEPS:,}",
+        "`lease_seconds` and `max_runtime_seconds`": (
+            "2,592,000 (30 days). A lease of less than a microsecond is extended to one"
+        ),
+        "errors that are listed": f"{MOST_ERRORS}",
+        "errors of the items of a batch that are listed": (
+            f"the first error of each item, and {MOST_BATCH_ERRORS:,} more in all"
+        ),
+        "characters of `detail`": f"{LONGEST_MESSAGE:,}",
+        "characters of an error's `detail`": f"{LONGEST_DETAIL}",
+        "characters of an error's `pointer`": f"{LONGEST_POINTER}, of a name in it {LONGEST_NAME}",
+        "characters of a stored value that a sentence shows": f"{LONGEST_VALUE}",
+    }
+    assert ["requests that wait for one study", f"{MOST_WAITING}", "503 `busy`"] in connections

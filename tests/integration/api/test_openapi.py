@@ -1,0 +1,156 @@
+"""The OpenAPI document is true: no request it allows, or forbids, gets an answer it does not know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.config import SchemathesisConfig
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from tests.integration.api import examples
+from tests.integration.api.conftest import DEFINITION
+from tests.samples import OF_ATTACKS
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
+CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
+SOME, MANY = 3, 100
+"""Requests that are generated for each operation: in ``make test``, and in ``make attack``."""
+
+
+def operations() -> list[tuple[str, str]]:
+    """Method and path of every operation that returns."""
+    return [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
+
+
+@OF_ATTACKS
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str, is_sample: bool) -> None:
+    """Valid and invalid requests, on a study that exists, has trials and results."""
+    with httpx.Client(base_url=server) as client:
+        client.post("/v1/studies", json=DEFINITION)
+        client.post("/v1/studies/s/suggest", json={"count": 2})
+        client.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+    operation = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)[path][method.upper()]
+
+    answers: list[int] = []
+    cases = st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode])
+
+    @given(case=cases, known=st.booleans())
+    @settings(
+        max_examples=SOME if is_sample else MANY,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def send(case: schemathesis.Case[Any], known: bool) -> None:
+        if known and "study_id" in (case.path_parameters or {}):
+            case.path_parameters["study_id"] = "s"
+        answers.append(case.call_and_validate(base_url=server, checks=CHECKS).status_code)
+
+    send()
+    assert answers
+    assert max(answers) < 500
+
+
+def test_every_operation_has_a_name_a_description_and_its_problems() -> None:
+    names = set()
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            names.add(operation["operationId"])
+            assert operation["description"]
+            for status, answer in operation["responses"].items():
+                if int(status) >= 400:
+                    assert set(answer["content"]) == {"application/problem+json"}
+    assert len(names) == len(operations())
+    assert all(re.fullmatch(r"[a-z]+[A-Za-z]*", name) for name in names)
+
+
+def test_references_resolve() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    references = [node["$ref"] for node in nodes(DOCUMENT) if isinstance(node.get("$ref"), str)]
+    assert references
+    assert all(reference.rpartition("/")[2] in schemas for reference in references)
+
+
+def test_bounds_of_numbers_are_json_schemas() -> None:
+    """Clients and generators know minimum and maximum; ge and le are pydantic's."""
+    assert not [node for node in nodes(DOCUMENT) if node.keys() & {"ge", "gt", "le", "lt"}]
+    count = DOCUMENT["components"]["schemas"]["SuggestBody"]["properties"]["count"]
+    assert (count["minimum"], count["maximum"]) == (1, 100)
+
+
+def test_a_partial_update_has_no_defaults() -> None:
+    """Generated clients send the defaults of a schema, and would overwrite what the user did not mention."""
+    patches = [methods["patch"] for methods in DOCUMENT["paths"].values() if "patch" in methods]
+    assert len(patches) == 6
+    for patch in patches:
+        reference = patch["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        schema = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
+        assert "required" not in schema
+        assert not [node for node in nodes(schema["properties"]) if "default" in node]
+
+
+def test_fields_with_a_default_are_optional_in_a_request_and_present_in_an_answer() -> None:
+    """Of what both have, such as an algorithm, there are two schemas. Neither has a ``default``, by which some
+    generators make a field required."""
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["AutoProfile-Input"].get("required", []) == []
+    assert set(schemas["AutoProfile-Output"]["required"]) == {"kind", "profile", "delta"}
+    assert "by default 0.05" in schemas["AutoProfile-Input"]["properties"]["delta"]["description"]
+    fields = [field for schema in schemas.values() for field in schema.get("properties", {}).values()]
+    assert fields
+    assert not [field for field in fields if "default" in field]
+
+
+def test_every_json_body_and_answer_has_an_example_that_is_valid() -> None:
+    count = 0
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            answers = [answer for status, answer in operation["responses"].items() if int(status) < 400]
+            for content in [operation.get("requestBody", {}), *answers]:
+                if body := content.get("content", {}).get("application/json"):
+                    schema = {**body["schema"], "components": DOCUMENT["components"]}
+                    jsonschema_rs.Draft202012Validator(schema).validate(body["example"])
+                    count += 1
+    assert count > 30
+
+
+def test_examples_are_what_a_server_answers() -> None:
+    """``python -m tests.integration.api.examples`` records them anew. Times and the last digits may differ."""
+    kept, now = json.loads(examples.FILE.read_text()), examples.recorded()
+    assert shape(kept) == shape(now)
+    assert {name: example.get("request") for name, example in kept.items()} == {
+        name: example.get("request") for name, example in now.items()
+    }
+
+
+def shape(tree: Any) -> Any:
+    """A document without its values."""
+    if isinstance(tree, dict):
+        return {name: shape(child) for name, child in tree.items()}
+    return [shape(child) for child in tree] if isinstance(tree, list) else None
+
+
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """All objects of a document."""
+    if isinstance(tree, dict):
+        yield tree
+    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from nodes(child)

@@ -1,0 +1,253 @@
+"""What a study answers about itself: lists, model, events, export, health."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_service.storage import migration
+from tests.integration.api.conftest import DEFINITION
+
+POISON = ["ünïcode ✓ 日本語", "'; DROP TABLE studies; --", "=1+1", 'a,"b"\n', "{{7*7}}", "%s%n", "\u202e\ufeff"]
+
+
+@pytest.fixture
+def told(api: httpx.Client, study: str) -> str:
+    """The path of a study with four results, one of them free, and two trials pending."""
+    for number in range(1, 4):
+        [trial] = api.post(f"{study}/suggest").json()["trials"]
+        value = trial["parameters"]["x"] ** 2 + trial["parameters"]["n"]
+        api.post(f"{study}/observe", json={"trial": number, "value": value})
+    api.post(f"{study}/observe", json={"parameters": {"x": 0.5, "n": 2}, "value": 2.25})
+    api.post(f"{study}/suggest", json={"count": 2})
+    return study
+
+
+def pages(api: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
+    """All items of a list, page by page."""
+    items: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        query = {"limit": limit, **({"cursor": cursor} if cursor else {})}
+        page = api.get(path, params=query).json()
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
+@pytest.mark.parametrize("name", ["trials", "observations", "events", "tree", "dictionary"])
+def test_a_list_is_the_same_in_pages_of_any_size(api: httpx.Client, told: str, name: str) -> None:
+    whole = pages(api, f"{told}/{name}", 1000)
+    assert len(whole) > 3
+    assert pages(api, f"{told}/{name}", 2) == whole
+
+
+def test_studies_are_listed_newest_first_in_pages(api: httpx.Client) -> None:
+    for i in range(5):
+        api.post("/v1/studies", json={**DEFINITION, "id": f"s{i}"})
+    assert [study["id"] for study in pages(api, "/v1/studies", 2)] == ["s4", "s3", "s2", "s1", "s0"]
+
+
+def test_a_recommendation_is_by_the_model_and_by_observation(api: httpx.Client, told: str) -> None:
+    found = api.get(f"{told}/recommendation").json()
+    results = api.get(f"{told}/observations").json()["items"]
+    best = min(results, key=lambda result: result["value"])
+    assert found["observed"] == {key: best[key] for key in ("parameters", "value", "trial")}
+    assert found["model"]["mean"] == pytest.approx(best["value"], abs=0.5)
+    assert found["model"]["parameters"] in [result["parameters"] for result in results]
+    assert found["gap"] is None  # of four results
+
+
+def test_a_minimised_study_is_predicted_in_its_own_sign(api: httpx.Client, told: str) -> None:
+    """The engine maximises; nobody outside may notice."""
+    results = api.get(f"{told}/observations").json()["items"]
+    body = {"points": [result["parameters"] for result in results]}
+    predictions = api.post(f"{told}/predict", json=body).json()["predictions"]
+    for result, prediction in zip(results, predictions, strict=True):
+        assert prediction["mean"] == pytest.approx(result["value"], abs=0.5)
+        assert prediction["lcb"] < prediction["mean"] < prediction["ucb"]
+    outside = api.post(f"{told}/predict", json={"points": [{"x": 0, "n": 1}, {"x": 9, "n": 1}]})
+    assert [error["pointer"] for error in outside.json()["errors"]] == ["/points/1/x"]
+
+
+def test_the_model_is_reported_in_numbers(api: httpx.Client, told: str) -> None:
+    model = api.get(f"{told}/model").json()
+    assert (model["status"], model["points"], model["observations"]) == ("ok", 4, 4)
+    leaves = [cell for cell in api.get(f"{told}/tree").json()["items"] if cell["status"] == "leaf"]
+    assert model["leaves"] == len(leaves)
+    assert model["dictionary"] == len(api.get(f"{told}/dictionary").json()["items"])
+
+
+def test_a_study_without_results_has_a_prior(api: httpx.Client, study: str) -> None:
+    assert api.get(f"{study}/recommendation").json() == {
+        "model": None,
+        "observed": None,
+        "gap": None,
+        "reason": "no_results",
+    }
+    assert api.get(f"{study}/model").json()["status"] == "empty"
+    [prediction] = api.post(f"{study}/predict", json={"points": [{"x": 0, "n": 1}]}).json()["predictions"]
+    assert prediction["mean"] == 0.0
+
+
+def test_events_can_be_followed_as_they_happen(api: httpx.Client, study: str) -> None:
+    api.post(f"{study}/suggest")
+    with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "1"}) as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith(("id:", "event:")))
+        assert list(itertools.islice(lines, 2)) == ["id: 2", "event: suggested"]
+        api.post(f"{study}/observe", json={"trial": 1, "value": 1.0})
+        assert list(itertools.islice(lines, 2)) == ["id: 3", "event: observed"]
+
+
+def test_the_stream_of_a_deleted_study_ends(api: httpx.Client, study: str) -> None:
+    with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream"}) as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        api.delete(study)
+        assert "event: created" in list(lines)
+
+
+def test_an_export_holds_everything(api: httpx.Client, told: str) -> None:
+    lines = [json.loads(line) for line in api.get(f"{told}/export").text.splitlines()]
+    assert [line["id"] for line in lines if line["type"] == "study"] == ["s"]
+    for kind in ("trial", "observation", "event"):
+        items = api.get(f"{told}/{kind}s").json()["items"]
+        assert [line for line in lines if line["type"] == kind] == [{"type": kind, **item} for item in items]
+    rows = list(csv.DictReader(io.StringIO(api.get(f"{told}/export", params={"format": "csv"}).text)))
+    results = api.get(f"{told}/observations").json()["items"]
+    told_rows = [row for row in rows if row["observation"]]
+    assert [(float(row["value"]), float(row["parameters.x"])) for row in told_rows] == [
+        (result["value"], result["parameters"]["x"]) for result in results
+    ]
+    trials = api.get(f"{told}/trials").json()["items"]
+    assert [(row["trial"], row["state"]) for row in rows if row["trial"]] == [
+        (str(trial["number"]), trial["state"]) for trial in trials
+    ]
+    assert api.get("/v1/studies/nowhere/export").status_code == 404
+
+
+def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
+    parameters = [
+        {"name": POISON[0], "kind": "categorical", "choices": POISON},
+        {"name": POISON[3], "kind": "bool"},
+    ]
+    body = {**DEFINITION, "parameters": parameters, "tags": {text: text for text in POISON}}
+    created = api.post("/v1/studies", json=body).json()
+    assert created["parameters"] == parameters
+    assert created["tags"] == body["tags"]
+    for choice in POISON:
+        point = {POISON[0]: choice, POISON[3]: True}
+        told = api.post("/v1/studies/s/observe", json={"parameters": point, "value": 1}).json()
+        assert told["observation"]["parameters"] == point
+    [trial] = api.post("/v1/studies/s/suggest", json={"worker": POISON[0]}).json()["trials"]
+    assert trial["worker"] == POISON[0]
+    failed = {"trial": 1, "status": "failed", "reason": POISON[1]}
+    assert api.post("/v1/studies/s/observe", json=failed).json()["trial"]["reason"] == POISON[1]
+    row, *rows = csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text))
+    escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]  # or a spreadsheet would compute it
+    assert [row[f"parameters.{POISON[0]}"] for row in rows] == escaped
+    assert {row["worker"], row["reason"]} <= set(escaped)
+
+
+def test_every_kind_of_parameter_is_handed_out_in_its_own_type(api: httpx.Client) -> None:
+    parameters = [
+        {"name": "f", "kind": "float", "low": 1e-5, "high": 1.0, "scale": "log"},
+        {"name": "i", "kind": "int", "low": 1, "high": 1024, "scale": "log"},
+        {"name": "s", "kind": "int", "low": 0, "high": 100, "step": 25},
+        {"name": "o", "kind": "ordinal", "values": [0.5, 1, 2.5]},
+        {"name": "c", "kind": "categorical", "choices": ["a", 1, True, 0.5]},
+        {"name": "b", "kind": "bool"},
+    ]
+    api.post("/v1/studies", json={**DEFINITION, "parameters": parameters})
+    for number, trial in enumerate(api.post("/v1/studies/s/suggest", json={"count": 12}).json()["trials"]):
+        point = trial["parameters"]
+        assert list(point) == ["f", "i", "s", "o", "c", "b"]
+        assert 1e-5 <= point["f"] <= 1
+        assert type(point["i"]) is int
+        assert point["s"] in (0, 25, 50, 75, 100)
+        assert point["o"] in (0.5, 1, 2.5)
+        assert point["c"] in ("a", 1, True, 0.5)
+        assert type(point["b"]) is bool
+        told = api.post("/v1/studies/s/observe", json={"trial": trial["number"], "value": number, "parameters": point})
+        assert told.json()["observation"]["parameters"] == point
+
+
+def test_a_stale_if_match_is_refused(api: httpx.Client, study: str) -> None:
+    tag = api.get(study).headers["etag"]
+    assert api.patch(study, json={"tags": {"a": "b"}}, headers={"if-match": tag}).status_code == 200
+    stale = api.patch(study, json={"budget": 1}, headers={"if-match": tag})
+    assert (stale.status_code, stale.json()["code"]) == (412, "precondition_failed")
+    assert api.delete(study, headers={"if-match": tag}).status_code == 412
+    assert api.delete(study, headers={"if-match": "*"}).status_code == 204
+    assert api.get(study).status_code == 404
+
+
+def test_a_study_created_again_under_its_old_id_starts_from_nothing(api: httpx.Client, told: str) -> None:
+    api.delete(told)
+    api.post("/v1/studies", json=DEFINITION)
+    assert api.get(f"{told}/recommendation").json()["observed"] is None
+    [trial] = api.post(f"{told}/suggest").json()["trials"]
+    assert (trial["number"], trial["cell"]) == (1, {"key": "0", "depth": 0})
+
+
+def test_leases_are_expired_by_the_server_itself(api: httpx.Client, study: str) -> None:
+    api.post(f"{study}/suggest", json={"lease_seconds": 0.2})
+    with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "2"}) as stream:
+        assert "event: expired" in itertools.islice(stream.iter_lines(), 20)
+    assert api.get(f"{study}/trials/1").json()["state"] == "expired"
+
+
+@pytest.mark.usefixtures("told")
+def test_health_version_and_metrics(api: httpx.Client) -> None:
+    assert api.get("/healthz").json() == {"status": "ok"}
+    assert api.get("/readyz").json() == {"status": "ok"}
+    version = api.get("/version").json()
+    assert (version["api"], version["schema"]) == ("v1", migration.HEAD)
+    metrics = api.get("/metrics").text
+    assert 'adabkb_observations_total{status="completed"} 4.0' in metrics
+    route = 'method="POST",route="/v1/studies/{study_id}/suggest",status="200"'
+    assert f"adabkb_http_requests_total{{{route}}} 4.0" in metrics
+    assert "adabkb_suggest_seconds_count 4.0" in metrics
+
+
+def test_a_request_id_is_taken_over_if_it_is_sane(server: str) -> None:
+    assert httpx.get(f"{server}/healthz", headers={"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
+    assert httpx.get(f"{server}/healthz", headers={"x-request-id": "a b"}).headers["x-request-id"] != "a b"
+
+
+def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
+    """Labs are offline: what /docs loads comes from the server itself."""
+    page = api.get("/docs").text
+    loaded = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page)
+    assert len(loaded) >= 3
+    assert all(url.startswith("/") and not url.startswith("//") for url in loaded)
+    assert [api.get(url).status_code for url in loaded] == [200] * len(loaded)
+
+
+def test_head_answers_where_get_does(server: str) -> None:
+    """With its status and its headers, without a body. A stream of events does not keep it waiting."""
+    with httpx.Client(base_url=server, timeout=60) as client:
+        client.post("/v1/studies", json=DEFINITION)
+        for path in ("/", "/docs", "/healthz", "/metrics", "/v1/studies", "/v1/studies/s", "/v1/studies/nowhere"):
+            asked, got = client.head(path), client.get(path)
+            assert (asked.status_code, asked.content) == (got.status_code, b""), path
+            assert asked.headers.get("content-type") == got.headers.get("content-type")
+        assert client.head("/v1/studies/s").headers["etag"] == client.get("/v1/studies/s").headers["etag"]
+        stream = client.head("/v1/studies/s/events", headers={"Accept": "text/event-stream"})
+        assert (stream.status_code, stream.content) == (200, b"")
+        assert client.get("/healthz").json() == {"status": "ok"}  # on the same connection
+        assert 'method="HEAD",route="/v1/studies/{study_id}"' in client.get("/metrics").text
+        assert client.head("/v1/studies/s/suggest").status_code == 405
+
+
+def test_the_start_page_leads_to_the_documentation(server: str) -> None:
+    led = httpx.get(f"{server}/", follow_redirects=True)
+    assert (led.status_code, led.url.path) == (200, "/docs")

@@ -1,0 +1,90 @@
+"""Where there is no estimate, the answer says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import httpx
+
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
+from tests.integration.api.conftest import DEFINITION
+from tests.servers import server_on, serving
+from tests.waiting import wait_for
+
+POINT = {"x": 0.5, "n": 3}
+
+
+def reasons(api: httpx.Client) -> tuple[str | None, str | None]:
+    """Of the recommendation, and of the study's missing gap."""
+    found = api.get("/v1/studies/s/recommendation").json()
+    assert (found["model"] is None) <= (found["reason"] is not None)
+    info = api.get("/v1/studies/s").json()
+    assert (info["gap"] is None) == (info["model"]["reason"] is not None)
+    return found["reason"], info["model"]["reason"]
+
+
+def observe(api: httpx.Client, value: float, **more: Any) -> None:
+    told = {"parameters": {**POINT, "x": value}, "value": value, **more}
+    assert api.post("/v1/studies/s/observe", json=told).status_code == 200
+
+
+def test_before_and_after_the_first_results(api: httpx.Client) -> None:
+    assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+    assert reasons(api) == ("no_results", "no_results")
+    observe(api, 0.5)
+    assert reasons(api) == (None, "not_known_yet")
+    for n, x in enumerate((-1.0, 2.0, 0.0, 1.0, -0.5, 1.5, -0.8, 0.8, 1.8), start=1):
+        observe(api, x, parameters={"x": x, "n": n})
+    assert reasons(api) == (None, None)
+
+
+def test_of_several_objectives(api: httpx.Client) -> None:
+    objectives = [{"metric": name, "direction": "minimize"} for name in ("loss", "latency")]
+    definition = {**DEFINITION, "objectives": objectives}
+    definition.pop("direction")
+    assert api.post("/v1/studies", json=definition).status_code == 201
+    assert reasons(api) == ("several_objectives", "several_objectives")
+
+
+def test_where_no_result_keeps_the_outcome_constraints(api: httpx.Client) -> None:
+    bounds = {"outcome_constraints": [{"metric": "latency", "upper": 1.0}], "metrics": ["latency"]}
+    created = api.post("/v1/studies", json={**DEFINITION, **bounds})
+    assert created.status_code == 201, created.text
+    observe(api, 0.5, metrics={"latency": 2.0})
+    assert reasons(api) == ("nothing_feasible", "nothing_feasible")
+
+
+def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
+    """Somebody has damaged the event of a result."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        observe(api, 0.5)
+    database = Database(other_sqlite)
+    with database.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET payload = '{}' WHERE kind = 'observed'")
+        connection.exec_driver_sql("UPDATE studies SET model_seq = 0")
+    database.close()
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
+        assert reasons(api)[0] == "model_failed"
+
+
+def test_of_a_model_that_does_not_answer(other_sqlite: str) -> None:
+    """Its process is stopped."""
+    app = create_app(Settings(database=other_sqlite, model_processes=1, request_seconds=0.5, follow_seconds=0.1))
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        observe(api, 0.5)
+        wait_for(lambda: app.state.service.inference.load.pids)
+        [pid] = app.state.service.inference.load.pids
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert reasons(api)[0] == "model_busy"
+            assessed = api.get("/v1/studies/s/assessment").json()
+            assert [each["check"] for each in assessed["checks"]] == ["model_busy"]
+            assert assessed["progress"]["text"] == "The only result is 0.5."
+        finally:
+            os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,105 @@
+"""The report of a study as Markdown: what it says, to whom, and that it can be checked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import httpx
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.acceptance.page.studies import HOSTILE, hostile, tuned
+from tests.servers import server_on
+
+
+def report(api: httpx.Client, study: str) -> str:
+    answer = api.get(f"/v1/studies/{study}/report")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/markdown; charset=utf-8"), answer.text
+    return answer.text
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The texts of the cells of each table, as a reader of CommonMark shows them."""
+    found: list[list[list[str]]] = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
+        assert token.type != "html_block", token.content
+        if token.type == "table_open":
+            found.append([])
+        elif token.type == "tr_open":
+            found[-1].append([])
+        elif token.type == "inline":
+            assert {each.type for each in token.children or []} <= {"text", "text_special"}, token.content
+            if found and token.level > 2:
+                found[-1][-1].append("".join(each.content for each in token.children or []))
+    return found
+
+
+def test_a_report_has_definition_best_point_all_results_and_who_did_what(api: httpx.Client) -> None:
+    tuned(api)
+    text = report(api, "digits")
+    definition, best, results, workers, changes = tables(text)
+    assert [row[:3] for row in definition[1:3]] == [
+        ["rate", "number", "0.0001 to 1, log scale"],
+        ["width", "whole number", "1 to 64"],
+    ]
+    assert best[0][1:] == ["by the model", f"best observed (trial {trial_of_best(api)})"]
+    assert "±" in best[-1][1]
+    head, rows = results[0], results[1:]
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 26)]
+    assert dict(zip(head, rows[7], strict=True))["Reason or note"] == "out of memory"
+    assert [row[1] for row in rows if row[1] != "completed"] == ["completed, excluded", "failed", "being evaluated"]
+    stored = api.get("/v1/studies/digits/observations").json()["items"]
+    assert [float(row[2]) for row in rows if row[2] != "–"] == [each["value"] for each in stored]
+    assert [row[:4] for row in workers[1:]] == [["anna", "13", "12", "0"], ["node-7", "12", "11", "1"]]
+    assert [row[1:] for row in changes[1:]] == [["The study was created", ""], ["Result 3 was excluded", "spilt"]]
+
+
+def trial_of_best(api: httpx.Client) -> int:
+    trial: int = api.get("/v1/studies/digits").json()["best"]["trial"]
+    return trial
+
+
+def test_the_hash_of_a_report_is_that_of_the_events_in_the_export(api: httpx.Client) -> None:
+    tuned(api, results=3 + 4)
+    lines = api.get("/v1/studies/digits/export").text.splitlines(keepends=True)
+    events = [line for line in lines if line.startswith('{"type": "event"')]
+    digest = hashlib.sha256("".join(events).encode()).hexdigest()
+    version = api.get("/v1/studies/digits").json()["revision"]
+    assert f"Version {version}: {len(events)} events." in report(api, "digits")
+    assert f"    {digest}\n" in report(api, "digits")
+    api.patch("/v1/studies/digits/observations/1", json={"value": 5})
+    assert digest not in report(api, "digits")
+
+
+def test_names_and_reasons_are_text_in_any_reader_of_markdown(api: httpx.Client) -> None:
+    hostile(api)
+    text = report(api, "hostile")
+    shown = tables(text)
+    assert any(HOSTILE in cell for table in shown for row in table for cell in row)
+    assert not re.search(r"(?<!\\)<", text)
+
+
+def test_a_report_is_for_readers_and_the_audit_log_for_the_owner(database_url: str) -> None:
+    with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as api:
+        tokens: dict[str, str] = {}
+        for user, scopes in (("root", ["admin"]), ("anna", ["work"]), ("ben", ["work"]), ("carl", ["work"])):
+            headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
+            made = api.post("/v1/tokens", json={"name": user, "user": user, "scopes": scopes}, headers=headers)
+            tokens[user] = made.json()["token"]
+
+        def as_user(user: str) -> httpx.Client:
+            return httpx.Client(base_url=address, timeout=60, headers={"Authorization": f"Bearer {tokens[user]}"})
+
+        with as_user("anna") as anna, as_user("ben") as ben, as_user("carl") as carl:
+            tuned(anna, results=4)
+            shared = anna.patch("/v1/studies/digits/access", json={"shared_with": {"ben": "read"}})
+            assert shared.status_code == 200, shared.text
+            assert "study shared" in report(anna, "digits")
+            assert "study shared" not in report(ben, "digits")
+            assert carl.get("/v1/studies/digits/report").status_code == 404
+
+
+@pytest.mark.parametrize("study", ["nowhere", "no study"])
+def test_of_no_study_there_is_no_report(api: httpx.Client, study: str) -> None:
+    assert api.get(f"/v1/studies/{study}/report").status_code == 404

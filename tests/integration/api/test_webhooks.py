@@ -1,0 +1,292 @@
+"""Webhooks: real servers send signed messages to a real receiver, through failures and restarts, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import httpx
+import pytest
+from standardwebhooks import Webhook
+
+from tests.integration.api.conftest import DEFINITION
+from tests.integration.operations.receiver import LOOPBACK, Receiver, receiving
+from tests.servers import free_port, server_on
+from tests.waiting import wait_for
+
+PROMPT = {"webhook_networks": LOOPBACK, "sweep_seconds": 0.02, "webhook_retry_seconds": 0.05}
+
+
+@contextmanager
+def server(url: str, **settings: Any) -> Iterator[httpx.Client]:
+    """A client of a server that looks for messages often, and may send them to loopback."""
+    with server_on(url, **{**PROMPT, **settings}) as address, httpx.Client(base_url=address, timeout=60) as api:
+        yield api
+
+
+def study(api: httpx.Client, **definition: Any) -> str:
+    made = api.post("/v1/studies", json={**DEFINITION, "id": "s", **definition})
+    assert made.status_code == 201, made.text
+    return "/v1/studies/s"
+
+
+def added(api: httpx.Client, to: Receiver | str, *notifications: str) -> dict[str, Any]:
+    body = {
+        "url": to if isinstance(to, str) else to.address,
+        **({"notifications": notifications} if notifications else {}),
+    }
+    answer = api.post("/v1/studies/s/webhooks", json=body)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def the_webhook(api: httpx.Client) -> dict[str, Any]:
+    (found,) = api.get("/v1/studies/s/webhooks").json()["items"]
+    return dict(found)
+
+
+def told(receiver: Receiver) -> list[tuple[str, int | None]]:
+    return [(each["notification"], each["trial"] and each["trial"]["number"]) for each in receiver.accepted]
+
+
+def test_what_happens_is_told_in_order_and_signed(database_url: str) -> None:
+    with server(database_url) as api, receiving() as receiver:
+        path = study(api, budget=2, lease_seconds=3600)
+        secret = added(api, receiver)["secret"]
+        api.post(f"{path}/suggest", json={"worker": "anna"})
+        api.post(f"{path}/observe", json={"trial": 1, "value": 3})
+        api.post(f"{path}/observe", json={"parameters": {"x": 0.5, "n": 2}, "value": 2.25})
+        api.post(f"{path}/suggest", json={"worker": "ben"})
+        api.post(f"{path}/observe", json={"trial": 2, "status": "failed", "reason": "spilt"})
+        wait_for(lambda: len(receiver.accepted) >= 5)
+        assert told(receiver) == [
+            ("trial.reserved", 1),
+            ("trial.done", 1),
+            ("trial.reserved", 2),
+            ("trial.done", 2),
+            ("study.ended", None),
+        ]
+        assert receiver.accepted[1]["text"] == "Trial 1 of study s gave 3."
+        assert receiver.accepted[3]["text"] == "Trial 2 of study s failed: spilt."
+        for headers, body in receiver.received:
+            assert Webhook(secret).verify(body, dict(headers)) == json.loads(body)
+        assert len({headers["Webhook-Id"] for headers, _ in receiver.received}) == 5
+        wait_for(lambda: the_webhook(api)["delivered"] == 5)
+
+
+def test_a_trial_that_is_late_and_a_study_that_pauses_itself_are_told(database_url: str) -> None:
+    with server(database_url) as api, receiving() as receiver:
+        path = study(api, failure_limit=1)
+        added(api, receiver, "trial.overdue", "study.needs_attention")
+        api.post(f"{path}/suggest", json={"worker": "anna", "lease_seconds": 1})
+        wait_for(lambda: receiver.accepted)
+        api.patch(path, json={"state": "paused"})
+        api.patch(path, json={"state": "running"})
+        api.post(f"{path}/observe", json={"trial": 1, "status": "failed"})
+        wait_for(lambda: len(receiver.accepted) > 1)
+        assert told(receiver) == [("trial.overdue", 1), ("study.needs_attention", None)]
+        assert (
+            receiver.accepted[0]["text"] == "Trial 1 of study s is overdue: the lease of anna ran out without a result."
+        )
+
+
+def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(database_url: str) -> None:
+    with receiving(statuses=[500] * 3) as receiver:
+        with server(database_url) as api:
+            path = study(api)
+            added(api, receiver, "trial.done")
+            for number in range(1, 4):
+                api.post(f"{path}/suggest")
+                api.post(f"{path}/observe", json={"trial": number, "value": number})
+            wait_for(lambda: receiver.received)
+        with server(database_url, webhook_networks="") as api:
+            api.post(f"{path}/suggest")  # a server that may not send there
+            api.post(f"{path}/observe", json={"trial": 4, "value": 4})
+        with server(database_url) as api:
+            wait_for(lambda: len(receiver.accepted) >= 4)
+            wait_for(lambda: the_webhook(api)["delivered"] == 4)
+            assert (the_webhook(api)["attempts"], the_webhook(api)["error"]) == (0, None)
+    assert told(receiver) == [("trial.done", number) for number in range(1, 5)]
+
+
+def test_several_servers_send_each_message_once(database_url: str) -> None:
+    with server(database_url) as api, server(database_url) as other, receiving() as receiver:
+        path = study(api)
+        added(api, receiver, "trial.done")
+        for number in range(1, 21):
+            api.post(f"{path}/observe", json={"trial": reserved(api), "value": number})
+        wait_for(lambda: the_webhook(other)["delivered"] == 20)
+    assert told(receiver) == [("trial.done", number) for number in range(1, 21)]
+
+
+def reserved(api: httpx.Client) -> int:
+    (trial,) = api.post("/v1/studies/s/suggest", json={}).json()["trials"]
+    number: int = trial["number"]
+    return number
+
+
+def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_goes_on_when_turned_on(database_url: str) -> None:
+    gone = f"http://127.0.0.1:{free_port()}/"
+    with server(database_url, webhook_hours=1e-6) as api:
+        study(api)
+        webhook = added(api, gone, "trial.reserved")
+        reserved(api)
+        wait_for(lambda: not the_webhook(api)["is_on"])
+        assert the_webhook(api)["error"] == "the connection was refused"
+        with receiving() as receiver:
+            changes = {"url": receiver.address, "is_on": True}
+            changed = api.patch(f"/v1/studies/s/webhooks/{webhook['id']}", json=changes)
+            assert (changed.status_code, changed.json()["is_on"]) == (200, True), changed.text
+            wait_for(lambda: receiver.accepted)
+            assert told(receiver) == [("trial.reserved", 1)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://10.1.2.3/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://192.168.0.1:8080/",
+        "http://[::1]/",
+        "http://[fd00::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://224.0.0.1/",
+        "http://0.0.0.0/",
+        "http://100.64.0.1/",
+    ],
+)
+def test_addresses_inside_the_network_are_refused(api: httpx.Client, url: str) -> None:
+    path = study(api)
+    answer = api.post(f"{path}/webhooks", json={"url": url})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/url"), answer.text
+    assert "webhook_networks" in answer.json()["detail"]
+    assert api.get(f"{path}/webhooks").json()["items"] == []
+
+
+def test_addresses_of_the_internet_are_allowed(api: httpx.Client) -> None:
+    study(api)
+    for url in ("https://lab.example/hooks/7?x=1", "http://8.8.8.8:8080", "https://[2001:4860:4860::8888]/"):
+        added(api, url)
+
+
+NO_ADDRESSES = [
+    "ftp://lab.example/",
+    "lab.example",
+    "https://user:password@lab.example/",
+    "https://a b/",
+    "https://h:99999/",
+    "https://h/#x",
+    "https:///x",
+    "https://h/\r\nX: 1",
+]
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES)
+def test_what_is_no_address_is_refused(api: httpx.Client, url: str) -> None:
+    path = study(api)
+    answer = api.post(f"{path}/webhooks", json={"url": url})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/url"), answer.text
+
+
+def test_a_name_that_leads_inside_the_network_gets_nothing(database_url: str) -> None:
+    """Whatever it resolves to is checked when a message is sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, server(database_url, webhook_networks="") as api:
+        study(api)
+        added(api, f"http://localhost:{listener.getsockname()[1]}/", "trial.reserved")
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"])
+        assert "webhook_networks" in the_webhook(api)["error"]
+        listener.settimeout(0.0)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_redirects_are_not_followed(database_url: str) -> None:
+    with (
+        receiving() as other,
+        receiving(statuses=[307], headers={"Location": other.address}) as receiver,
+        server(database_url, webhook_retry_seconds=3600) as api,
+    ):
+        study(api)
+        added(api, receiver, "trial.reserved")
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"] == "it answered with status 307")
+        assert (len(receiver.received), other.received) == (1, [])
+
+
+def test_a_receiver_that_does_not_answer_holds_up_nobody(database_url: str) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        receiving() as receiver,
+        server(database_url, webhook_seconds=1) as api,
+    ):
+        study(api)
+        added(api, f"http://127.0.0.1:{silent.getsockname()[1]}/", "trial.reserved")
+        added(api, receiver, "trial.reserved")
+        reserved(api)
+        wait_for(lambda: receiver.accepted)
+        wait_for(lambda: api.get("/v1/studies/s/webhooks").json()["items"][0]["error"] == "no answer in time")
+
+
+def test_a_receiver_that_answers_byte_by_byte_has_not_answered_in_time(database_url: str) -> None:
+    """No single read lasts as long as the limit, so only the limit of the whole request can end it."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as slow,
+        ThreadPoolExecutor(1) as pool,
+        server(database_url, webhook_seconds=0.5, webhook_retry_seconds=3600) as api,
+    ):
+        study(api)
+        added(api, f"http://127.0.0.1:{slow.getsockname()[1]}/", "trial.reserved")
+        answering = pool.submit(answer_slowly, slow)
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"] == "no answer in time")
+        answering.result()
+
+
+def answer_slowly(server: socket.socket) -> None:
+    """Answer one request with a byte in each tenth of a second, until the client ends the connection."""
+    connection, _ = server.accept()
+    with connection, suppress(OSError):
+        while True:
+            connection.sendall(b"H")
+            time.sleep(0.1)
+
+
+def test_a_secret_is_shown_once_and_webhooks_are_the_owners(api: httpx.Client) -> None:
+    path = study(api)
+    key = {"Idempotency-Key": "once"}
+    made = api.post(f"{path}/webhooks", json={"url": "https://lab.example/"}, headers=key)
+    secret, webhook = made.json()["secret"], made.json()["id"]
+    again = api.post(f"{path}/webhooks", json={"url": "https://lab.example/"}, headers=key)
+    assert (again.status_code, again.json()["code"]) == (409, "webhook_made")
+    for address in (f"{path}/webhooks", f"{path}/export", f"{path}/report", "/v1/audit", path):
+        assert secret not in api.get(address).text
+    tokens: dict[str, str] = {}
+    for user, scopes in (("root", ["admin"]), ("ben", ["work"])):
+        headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}
+        made = api.post("/v1/tokens", json={"name": user, "scopes": scopes}, headers=headers)
+        tokens[user] = made.json()["token"]
+    root, ben = ({"Authorization": f"Bearer {tokens[user]}"} for user in ("root", "ben"))
+    api.patch(f"{path}/access", json={"owner": "root", "shared_with": {"ben": "work"}}, headers=root)
+    assert api.get(f"{path}/webhooks", headers=ben).status_code == 403
+    assert api.delete(f"{path}/webhooks/{webhook}", headers=ben).status_code == 403
+    assert api.delete(f"{path}/webhooks/{webhook}", headers=root).status_code == 204
+    assert api.delete(f"{path}/webhooks/{webhook}", headers=root).json()["code"] == "webhook_not_found"
+
+
+def test_a_study_has_so_many_webhooks_at_most(api: httpx.Client) -> None:
+    path = study(api)
+    for number in range(10):
+        added(api, f"https://lab.example/{number}")
+    refused = api.post(f"{path}/webhooks", json={"url": "https://lab.example/10"})
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "too_many_webhooks")
+    assert len(api.get(f"{path}/webhooks").json()["items"]) == 10

@@ -1,0 +1,202 @@
+"""Slow and oversized headers and bodies, too many connections and streams: each is refused with what may be done, and
+others get their answers meanwhile. The limits here are small, so that the tests are short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from adabkb_service.api.connections import ConnectionLimits
+from adabkb_service.api.problem_types import CONNECTIONS
+from tests.integration.api.conftest import DEFINITION
+from tests.integration.attack.wire import Answer, answer, connection, get, rest
+from tests.servers import server_on, serving
+
+HEADER, CONNECTIONS_ALLOWED, BODIES, STREAMS = 4096, 8, 100_000, 2
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Patient with headers, bodies and idle connections."""
+    limits = {"header_limit": HEADER, "connections": CONNECTIONS_ALLOWED, "bodies_limit": BODIES, "streams": STREAMS}
+    with server_on(f"sqlite:///{tmp_path_factory.mktemp('wire')}/adabkb.db", **limits) as found:
+        assert httpx.post(f"{found}/v1/studies", json={**DEFINITION, "id": "s"}).status_code == 201
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Not so patient."""
+    limits = {"header_seconds": 0.2, "body_seconds": 0.3, "idle_seconds": 0.2}
+    with server_on(f"sqlite:///{tmp_path_factory.mktemp('hasty')}/adabkb.db", **limits) as found:
+        yield found
+
+
+def refused(found: Answer, status: int) -> str:
+    """The detail of a refusal of a connection, which is as complete as any other."""
+    kind = CONNECTIONS[status]
+    assert found.status == found.problem["status"] == status
+    assert (found.problem["code"], found.problem["remedy"]) == (kind.code, kind.remedy)
+    detail: str = found.problem["detail"]
+    return detail
+
+
+def test_a_header_up_to_the_limit_is_taken_and_a_longer_one_refused(address: str) -> None:
+    room = HEADER - len(get("/healthz", "X: ")) - 100
+    with connection(address) as sock:
+        sock.sendall(get("/healthz", "X: " + "a" * room))
+        assert answer(sock).status == 200
+    for extra in (200, HEADER, 60 * HEADER):
+        with connection(address) as sock:
+            sock.sendall(get("/healthz", "X: " + "a" * (room + extra)))
+            assert "4,096 bytes" in refused(answer(sock), 431)
+        with connection(address) as sock:
+            sock.sendall(get("/" + "a" * (room + extra)))
+            refused(answer(sock), 431)
+
+
+def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
+    """Whatever it consists of: the server holds no more of it."""
+    for endless in (b"X: " + b"a" * HEADER, b"X: a\r\n" * HEADER, b"a" * HEADER):
+        with connection(address) as sock:
+            sock.sendall(get(ending="\r\n") + endless)
+            refused(answer(sock), 431)
+
+
+def test_the_limit_is_of_each_header_on_a_connection_that_goes_on(address: str) -> None:
+    with connection(address) as sock:
+        for _ in range(5):
+            sock.sendall(get("/healthz", "X: " + "a" * (HEADER // 2)))
+            assert answer(sock).status == 200
+
+
+def test_a_slow_header_and_a_slow_body_are_refused_and_a_silent_connection_ends(hasty: str) -> None:
+    with connection(hasty) as sock:
+        sock.sendall(get(ending="\r\n"))
+        assert "header" in refused(answer(sock), 408)
+    for body in (b"", b'{"direction": '):
+        with connection(hasty) as sock:
+            head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 100")
+            sock.sendall(head.replace(b"GET", b"POST") + body)
+            assert "body" in refused(answer(sock), 408)
+    with connection(hasty) as sock:
+        assert rest(sock) == b""
+    with connection(hasty) as sock:
+        sock.sendall(get())
+        assert rest(sock).startswith(b"HTTP/1.1 200")
+
+
+def test_a_header_in_many_pieces_within_the_time_is_taken(address: str) -> None:
+    with connection(address) as sock:
+        for byte in get():
+            sock.sendall(bytes([byte]))
+        assert answer(sock).status == 200
+
+
+def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
+    """Half a header, half a body, a used connection: the one that has waited for longest leaves for a new one."""
+    half = get("/v1/studies", "Content-Type: application/json", "Content-Length: 9", ending="\r\n\r\n{")
+    with ExitStack() as stack:
+        idle = []
+        for opening in [b"", get(ending="\r\n"), half.replace(b"GET", b"POST"), get()] * CONNECTIONS_ALLOWED:
+            sock = stack.enter_context(connection(address))
+            with suppress(ConnectionError):
+                sock.sendall(opening)
+            idle.append(sock)
+            assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
+        assert rest(idle[0]) == b""
+
+
+def test_a_connection_that_cannot_begin_is_ended() -> None:
+    """Whatever the error is: its client does not wait for an answer that nobody will give."""
+    app = FastAPI()
+    app.state.connection_limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
+    with serving(app) as address, pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+        httpx.get(address, timeout=60)
+
+
+def test_more_event_streams_than_allowed_are_refused_and_others_go_on(address: str) -> None:
+    stream = {"Accept": "text/event-stream"}
+    with httpx.Client(base_url=address, timeout=60) as client, ExitStack() as stack:
+        lines = []
+        for _ in range(STREAMS):
+            opened = stack.enter_context(client.stream("GET", "/v1/studies/s/events", headers=stream))
+            lines.append(opened.iter_lines())
+            assert next(lines[-1]) == "retry: 1000"
+        refusal = client.get("/v1/studies/s/events", headers=stream)
+        assert (refusal.status_code, refusal.json()["code"]) == (503, "busy")
+        assert "2 event streams" in refusal.json()["detail"]
+        assert client.get("/v1/studies/s/events").status_code == 200
+        client.patch("/v1/studies/s", json={"state": "paused"})
+        for each in lines:
+            assert any(line == "event: paused" for line in each)
+
+
+def test_bodies_are_refused_when_too_many_bytes_of_them_are_held(address: str) -> None:
+    """Those of clients that do not finish, too; when they leave, there is room again."""
+    head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 90000").replace(b"GET", b"POST")
+    body = json.dumps({**DEFINITION, "id": "b", "tags": {"a": "t" * 50_000}})
+    with connection(address) as sock:
+        sock.sendall(head + b" " * 80_000)
+        with httpx.Client(base_url=address, timeout=60) as client:
+            while (found := client.post("/v1/studies", content=body, headers=JSON)).status_code == 422:
+                pass  # it has not read the other one yet
+            assert (found.status_code, found.json()["code"]) == (503, "busy")
+            assert client.post("/v1/studies", json={**DEFINITION, "id": "small"}).status_code == 201
+    with httpx.Client(base_url=address, timeout=60) as client:
+        while (found := client.post("/v1/studies", content=body, headers=JSON)).status_code == 503:
+            pass  # it has not noticed yet
+        assert found.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\nhello",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nContent-Length: " + b"9" * 4000 + b"\r\n\r\nhello",
+        b"POST /v1/studies HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nX: a\nX-Y: b\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nX\0: a\r\n\r\n",
+        b"GET /healthz\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 30,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nHost: h\r\n\r\n",
+    ],
+    ids=range(14),
+)
+def test_what_two_readers_could_read_differently_gets_no_more_than_one_answer(address: str, smuggled: bytes) -> None:
+    """A request hidden in it is not performed: it would be answered by 404 with its name."""
+    hidden = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connection(address) as sock:
+        sock.sendall(smuggled + hidden)
+        sock.shutdown(1)
+        found = rest(sock)
+    assert b"smuggled" not in found
+    assert found.count(b"HTTP/1.1 ") <= 1
+    assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_no_path_leads_out_of_the_pages_of_the_server(address: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("a-secret")
+    up = ["..", "%2e%2e", "..%2f", "%252e%252e", "..\\", "..%5c", "%c0%ae%c0%ae", "....//"]
+    for each in up:
+        for begin in ("/assets/", "/v1/studies/", "/studies/", "/docs/", "/static-offline-docs/", "/"):
+            climbing = begin + "/".join([each] * 12) + str(secret)
+            with connection(address) as sock:
+                sock.sendall(get(climbing, "Connection: close"))
+                found = rest(sock)
+            assert b"a-secret" not in found
+            assert found.split()[1] in (b"404", b"405"), climbing

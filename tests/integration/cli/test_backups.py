@@ -1,0 +1,178 @@
+"""Backups into a folder, and copies from one kind of database to the other and back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner, Result
+
+from adabkb_service.cli.main import app
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+from tests.integration.api.conftest import DEFINITION
+from tests.integration.storage.keep import KEPT, unpacked
+from tests.integration.storage.newer import newer_version
+from tests.servers import server_on
+
+
+def adabkb(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def filled(other_sqlite: str) -> str:
+    """A database with a study of some results, and a trial that is out."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        api.post("/v1/studies", json=DEFINITION)
+        for _ in range(6):
+            trial = api.post("/v1/studies/s/suggest").json()["trials"][0]
+            api.post("/v1/studies/s/observe", json={"trial": trial["number"], "value": trial["parameters"]["x"] ** 2})
+        api.post("/v1/studies/s/suggest", json={"worker": "w"})
+    return other_sqlite
+
+
+def rows(url: str) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
+    database = Database(url)
+    with database.reading() as connection:
+        tables = metadata.sorted_tables
+        found = {
+            table.name: list(connection.execute(sa.select(table).order_by(*table.primary_key))) for table in tables
+        }
+    database.close()
+    return found
+
+
+def next_point(url: str) -> object:
+    with server_on(url) as address, httpx.Client(base_url=address, timeout=60) as api:
+        api.post("/v1/studies/s/observe", json={"trial": 7, "value": 0.1})
+        return api.post("/v1/studies/s/suggest").json()["trials"][0]["parameters"]
+
+
+def test_a_copy_to_postgresql_and_back_is_the_same_database_and_replays_the_same(
+    filled: str, empty_postgresql: str, tmp_path: Path
+) -> None:
+    back = f"sqlite:///{tmp_path}/back.db"
+    for source, target in ((filled, empty_postgresql), (empty_postgresql, back)):
+        copied = adabkb("data", "copy", source, target)
+        assert (copied.exit_code, "1 studies with" in copied.output) == (0, True), copied.output
+        assert rows(target) == rows(source)
+        replayed = adabkb("data", "replay", "s", "--database", target)
+        assert (replayed.exit_code, "are bit-identical" in replayed.output) == (0, True), replayed.output
+        assert adabkb("data", "doctor", "--database", target).exit_code == 0
+    assert next_point(empty_postgresql) == next_point(back) == next_point(filled)
+
+
+@pytest.fixture
+def empty_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
+    from tests.database_pool import address, created, drop
+
+    name = created(postgresql_server)
+    yield address(postgresql_server, name)
+    drop(postgresql_server, name)
+
+
+def test_a_copy_goes_into_an_empty_database_only_and_from_one_that_there_is(filled: str, tmp_path: Path) -> None:
+    before = rows(filled)
+    assert "is not empty: it has rows in studies" in adabkb("data", "copy", filled, filled).output
+    absent = adabkb("data", "copy", f"sqlite:///{tmp_path}/absent.db", f"sqlite:///{tmp_path}/target.db")
+    assert (absent.exit_code, "there is no database" in absent.output) == (1, True)
+    assert rows(filled) == before
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_path: Path) -> None:
+    """The version that is installed asks for a backup before it migrates; the one before has to read it."""
+    path, saved = unpacked(KEPT[-1], tmp_path), tmp_path / "saved.db"
+    as_it_was, url = dump(path), f"sqlite:///{path}"
+    path.chmod(0o644)
+    with newer_version(tmp_path):
+        refused = adabkb("data", "doctor", "--database", url)
+        assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
+        done = adabkb("data", "backup", saved, "--database", url)
+        assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("saved.db*")} == {0o600}
+        assert adabkb("data", "migrate", "--database", url).exit_code == 0
+        assert adabkb("data", "doctor", "--database", url).exit_code == 0
+    assert dump(path) != as_it_was
+    assert dump(saved) == as_it_was
+    assert "newer" in adabkb("data", "doctor", "--database", url).output
+    back = f"sqlite:///{tmp_path}/back.db"
+    assert adabkb("data", "restore", saved, "--database", back).exit_code == 0
+    assert rows(back) == rows(f"sqlite:///{saved}")
+
+
+def test_an_older_postgresql_is_not_backed_up_but_by_its_own_version(empty_postgresql: str, tmp_path: Path) -> None:
+    assert adabkb("data", "migrate", "--database", empty_postgresql).exit_code == 0
+    with newer_version(tmp_path):
+        refused = adabkb("data", "backup", tmp_path / "saved.db", "--database", empty_postgresql)
+    assert (refused.exit_code, "pg_dump" in refused.output) == (1, True)
+    assert not list(tmp_path.glob("saved.db*"))
+
+
+def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    (folder / "adabkb-notes.db").touch()
+    for _ in range(4):
+        done = adabkb("data", "backup", folder, "--keep", "2", "--database", filled)
+        assert done.exit_code == 0, done.output
+        newest = Path(done.output.split(" holds ")[0])
+    kept = sorted(path for path in folder.glob("*.db") if path.name != "adabkb-notes.db")
+    assert (len(kept), kept[-1]) == (2, newest)
+    assert sorted(folder.glob("*.sha256")) == [path.with_name(f"{path.name}.sha256") for path in kept]
+    assert (folder / "adabkb-notes.db").exists()
+    target = f"sqlite:///{tmp_path}/restored.db"
+    assert adabkb("data", "restore", newest, "--database", target).exit_code == 0
+    assert rows(target) == rows(filled)
+    missing = adabkb("data", "backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
+    assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
+
+
+def test_a_backup_that_is_not_whole_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:
+    """Whether or not its checksum is there; nothing is written."""
+    saved, target = tmp_path / "saved.db", tmp_path / "target.db"
+    assert adabkb("data", "backup", saved, "--database", filled).exit_code == 0
+    whole, sealed = saved.read_bytes(), tmp_path / "saved.db.sha256"
+    text = whole.rindex(b'"s"')
+    page = len(whole) // 4096 // 2 * 4096
+    faults = {
+        "is truncated: it has": [whole[:-4096], whole[:50]],
+        "is not a SQLite file": [b"", b"-- a dump of PostgreSQL\n" * 9],
+        "does not have the checksum in saved.db.sha256": [whole[:text] + b'"t"' + whole[text + 3 :]],
+        "is damaged (": [whole[:page] + bytes(4096) + whole[page + 4096 :]],
+    }
+    for cause, contents in faults.items():
+        for content in contents:
+            saved.write_bytes(content)
+            if cause.startswith("is damaged"):
+                sealed.unlink()
+            refused = adabkb("data", "restore", saved, "--database", f"sqlite:///{target}")
+            said = " ".join(refused.output.split())
+            assert (refused.exit_code, cause in said) == (1, True), said
+            assert "PostgreSQL" not in said
+            assert not target.exists()
+    saved.write_bytes(whole)
+    assert adabkb("data", "restore", saved, "--database", f"sqlite:///{target}").exit_code == 0
+    assert rows(f"sqlite:///{target}") == rows(filled)
+
+
+def test_a_restore_says_what_keeps_a_database_without_studies_from_being_empty(filled: str, tmp_path: Path) -> None:
+    saved, target = tmp_path / "saved.db", f"sqlite:///{tmp_path}/tokens.db"
+    assert adabkb("data", "backup", saved, "--database", filled).exit_code == 0
+    assert adabkb("token", "create", "ann", "--database", target).exit_code == 0
+    before = dump(tmp_path / "tokens.db")
+    refused = adabkb("data", "restore", saved, "--database", target)
+    assert refused.exit_code == 1
+    assert "is not empty: it has rows in tokens (1), audit (1)" in " ".join(refused.output.split())
+    assert "Give a database that is empty" in " ".join(refused.output.split())
+    assert dump(tmp_path / "tokens.db") == before

@@ -1,0 +1,48 @@
+"""Files of trials in the client and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adabkb_client import Float, NotFound, Study
+from tests.integration.cli.shell import adabkb
+
+
+@pytest.fixture
+def study(create: Callable[..., Study]) -> Study:
+    made = create(parameters={"x": Float(0, 1)})
+    made.suggest()
+    return made
+
+
+def test_files_are_added_listed_read_and_removed(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "spectrum.csv").write_bytes(b"1,2\n")
+    first = study.add_file(1, tmp_path / "spectrum.csv")
+    assert (first.name, first.media_type, first.size) == ("spectrum.csv", "text/csv", 4)
+    second = study.add_file(1, b"\x89PNG\r\n\x1a\n", name="a photo.png")
+    assert second.media_type == "image/png"
+    assert list(study.files(1)) == [first, second]
+    assert study.read_file(1, first.number) == b"1,2\n"
+    assert study.add_file(1, tmp_path / "spectrum.csv") == first
+    study.remove_file(1, first.number)
+    assert list(study.files(1)) == [second]
+    with pytest.raises(NotFound, match="no file 1"):
+        study.read_file(1, 1)
+    with pytest.raises(ValueError, match="bytes have no file name"):
+        study.add_file(1, b"1")
+
+
+def test_the_command_has_the_same(study: Study, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_URL", address)
+    photo, copy = tmp_path / "photo.jpg", tmp_path / "copy.jpg"
+    photo.write_bytes(b"\xff\xd8\xff")
+    assert adabkb("trial", "files", study.id, "1") == "Trial 1 has no files.\n"
+    assert adabkb("trial", "add-file", study.id, "1", str(photo)) == "File 1 of trial 1: photo.jpg, 3 bytes.\n"
+    assert "photo.jpg" in adabkb("trial", "files", study.id, "1")
+    adabkb("trial", "read-file", study.id, "1", "1", "--output", str(copy))
+    assert copy.read_bytes() == photo.read_bytes()
+    assert adabkb("trial", "remove-file", study.id, "1", "1") == "File 1 of trial 1 is deleted.\n"
+    assert "give an existing file" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)

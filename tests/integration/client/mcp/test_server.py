@@ -1,0 +1,172 @@
+"""What the server offers, in both modes and over both transports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_client import Client, Float, Study
+from tests.integration.cli.shell import adabkb
+from tests.integration.client.mcp.agents import (
+    ADABKB,
+    SPACE,
+    environment,
+    http_server,
+    in_process,
+    over_http,
+    over_stdio,
+)
+
+READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
+REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
+TAKE_CONTEXT = {"suggest", "recommendation"}
+"""Of a study. The SDK's own context is no argument of a tool."""
+OTHERS = {"suggest", "add_result", "queue", "heartbeat", "release"}
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+def tools(url: str) -> dict[str, Any]:
+    async def session() -> dict[str, Any]:
+        async with in_process(url) as agent:
+            return {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+
+    return asyncio.run(session())
+
+
+def test_the_tools_say_what_they_do(server: str) -> None:
+    found = tools(server)
+    assert found.keys() == READING | REPEATABLE | OTHERS
+    for name, tool in found.items():
+        assert tool.annotations.read_only_hint == (name in READING)
+        assert tool.annotations.idempotent_hint == (name in READING | REPEATABLE)
+        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.open_world_hint is False
+        assert len(tool.description) < 400
+        assert tool.input_schema["additionalProperties"] is False
+        assert ("context" in tool.input_schema["properties"]) == (name in TAKE_CONTEXT)
+        assert ("key" in tool.input_schema["properties"]) == (name not in READING)
+        assert ("study" in tool.input_schema["properties"]) == (name != "studies")
+        assert tool.output_schema["type"] == "object"
+        for argument in tool.input_schema["properties"].values():
+            assert argument.keys() & {"type", "$ref", "anyOf"}, (name, argument)
+
+
+def test_the_tools_are_named_as_the_methods_of_the_client() -> None:
+    named = READING | REPEATABLE | OTHERS
+    assert [name for name in named if not (hasattr(Study, name) or hasattr(Client, name))] == []
+
+
+def test_read_only_has_no_tool_that_changes_anything(server: str) -> None:
+    with Client(server) as client:
+        client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
+        before = client.study("s").info()
+
+    async def session() -> None:
+        async with over_stdio(server, "--read-only") as agent:
+            found = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+            assert found.keys() == READING
+            assert all(tool.annotations.read_only_hint for tool in found.values() if tool.annotations)
+            assert "Unknown tool" in await agent.refusal("suggest", study="s")
+            assert "Unknown tool" in await agent.refusal("pause", study="s")
+            assert (await agent.call("info", study="s"))["active"] == 0
+            assert "# Study `s`" in await agent.read("adabkb://studies/s/report")
+
+    asyncio.run(session())
+    with Client(server) as client:
+        assert client.study("s").info() == before
+
+
+def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(server: str) -> None:
+    headers = {"Accept": "application/json, text/event-stream"}
+    with http_server(server) as url:
+        for wrong in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            answer = httpx.post(url, json=HELLO, headers={**headers, **wrong})
+            assert answer.status_code in (403, 421), wrong
+            assert "suggest" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "host", [*(pytest.param(host, marks=pytest.mark.long) for host in ("127.0.0.1", "[::1]")), "localhost"]
+)
+def test_http_serves_on_loopback(server: str, host: str) -> None:
+    async def session(url: str) -> None:
+        async with over_http(url) as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
+
+    with http_server(server, host=host) as url:
+        asyncio.run(session(url))
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("0.0.0.0:8750", "put a proxy with TLS and authentication before it"),
+        ("192.0.2.7:8750", "put a proxy with TLS and authentication before it"),
+        ("example.org:8750", "put a proxy with TLS and authentication before it"),
+        ("8750", "must be HOST:PORT"),
+        ("127.0.0.1:http", "must be HOST:PORT"),
+        ("127.0.0.1:70000", "must be HOST:PORT"),
+    ],
+)
+def test_http_listens_on_loopback_only(address: str, told: str) -> None:
+    said = adabkb("mcp", "--http", address, code=1)
+    assert said.startswith("error: --http must be ")
+    assert told in said
+
+
+def test_a_port_that_is_taken_is_told(server: str) -> None:
+    taken = server.removeprefix("http://")
+    told = adabkb("mcp", "--http", taken, code=1)
+    assert told.startswith(f"error: cannot listen on {taken} (Address already in use); give another port")
+
+
+def test_the_help_fits_on_one_screen() -> None:
+    assert len(adabkb("mcp", "--help").splitlines()) <= 40
+
+
+def test_it_ends_with_its_client(server: str) -> None:
+    done = subprocess.run(
+        [ADABKB, "mcp"],
+        env=environment(server),
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+def test_a_signal_ends_it(server: str, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [ADABKB, "mcp"], env=environment(server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    with process:
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"adabkb"' in process.stdout.readline()
+        process.send_signal(number)
+        process.wait(60)
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_it_starts_the_server_of_a_database(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with over_stdio("http://127.0.0.1:9", "--local", str(tmp_path / "a.db")) as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
+            assert (await agent.call("suggest", study="s"))["trials"]
+
+    asyncio.run(session())

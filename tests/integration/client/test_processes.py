@@ -1,0 +1,233 @@
+"""``study.run(..., processes=True)``: what the function does to its process does nothing to the run."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adabkb_client import Client, Float, Study, Trial, WorkerDied
+from tests.integration.client import objectives
+from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
+from tests.waiting import wait_for
+
+BUDGET = 6
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+
+
+def test_so_many_processes_evaluate_and_this_one_does_not(study: Study, tmp_path: Path) -> None:
+    present = tmp_path / "present"
+    present.mkdir()
+    report = study.run(partial(objectives.in_company, present), workers=2, processes=True)
+    assert (report.completed, report.failed, report.reason) == (BUDGET, 0, "budget")
+    evaluators = {observation.value for observation in study.observations()}
+    assert len(evaluators) == 2
+    assert os.getpid() not in evaluators
+    assert {observation.std_error for observation in study.observations()} == {0.5}
+
+
+def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process_is_replaced(study: Study) -> None:
+    report = study.run(objectives.crash_on_the_left, processes=True, max_failures=BUDGET)
+    trials = list(study.trials())
+    left = [trial for trial in trials if trial.parameters["x"] < 0.5]
+    assert 0 < len(left) < BUDGET
+    assert [trial for trial in trials if trial.state == "failed"] == left
+    assert (report.completed, report.failed) == (BUDGET - len(left), len(left))
+    assert left[0].reason == (
+        f"WorkerDied: the worker process was ended by SIGSEGV while it evaluated trial {left[0].number}"
+    )
+
+
+def test_each_process_sees_one_device_before_it_imports_the_program(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = tmp_path / "present"
+    present.mkdir()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    study.run(partial(objectives.device, present), workers=2, processes=True, gpus=[3, "5"])
+    assert {observation.value for observation in study.observations()} == {3.0, 5.0}
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_devices_need_processes(study: Study) -> None:
+    with pytest.raises(ValueError, match="gpus needs processes=True"):
+        study.run(objectives.parabola, gpus=[0])
+    with pytest.raises(ValueError, match=r"gpus must be a list of devices, such as \[0, 1\]"):
+        study.run(objectives.parabola, processes=True, gpus="01")
+
+
+def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> None:
+    with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
+        study.run(objectives.killed, processes=True, max_failures=2)
+    assert [trial.state for trial in study.trials()] == ["failed", "failed"]
+
+
+def test_the_death_of_a_process_can_be_named_among_the_failures_to_go_on_after(study: Study) -> None:
+    report = study.run(objectives.killed, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
+    assert (report.failed, report.reason) == (2, "n_trials")
+
+
+def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(study: Study, tmp_path: Path) -> None:
+    def let_go() -> None:
+        wait_for(lambda: list(study.trials("active")))
+        wait_for_renewal(study)
+        pipe.open("w").close()
+
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as elsewhere:
+        renewed = elsewhere.submit(let_go)
+        held = partial(objectives.without_the_lock, pipe)
+        report = study.run(held, processes=True, n_trials=1, lease_seconds=LEASE_SECONDS)
+        renewed.result()
+    assert report.completed == 1
+    assert [event.kind for event in study.events()] == ["created", "suggested", "observed"]
+
+
+def test_an_exception_arrives_as_it_was_raised_with_the_place_where(
+    study: Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = study.run(objectives.divide_by_zero, processes=True, n_trials=1, catch=ZeroDivisionError)
+    assert report.failed == 1
+    assert "return x / 0" in caplog.text
+    with pytest.raises(RuntimeError, match=r"OnTheLeft: .* is on the left, as it happens"):
+        study.run(objectives.raise_what_cannot_be_pickled, processes=True, max_failures=1)
+
+
+def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
+    study.run(objectives.number_of, processes=True, n_trials=2, pass_trial=True)
+    assert [trial.value for trial in study.trials()] == [
+        trial.number + trial.parameters["x"] for trial in study.trials()
+    ]
+
+
+def test_what_a_process_notes_about_its_trial_is_told_to_the_callbacks(study: Study) -> None:
+    noted: list[object] = []
+    study.run(
+        objectives.number_of,
+        processes=True,
+        n_trials=1,
+        pass_trial=True,
+        callbacks=[lambda _, trial: noted.append(trial.attributes["process"])],
+    )
+    assert noted == [trial.attributes["process"] for trial in study.trials()]
+    assert os.getpid() not in noted
+
+
+def nested() -> Callable[[float], float]:
+    return lambda x: x
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_what_the_function_reports_itself_is_counted(study: Study, *, processes: bool) -> None:
+    report = study.run(objectives.settle, processes=processes, pass_trial=True, n_trials=3)
+    assert (report.completed, report.failed, report.reason) == (1, 1, "n_trials")
+    assert [trial.state for trial in study.trials()] == ["completed", "failed", "released"]
+
+
+def test_the_function_may_have_a_pool_of_processes(study: Study) -> None:
+    assert study.run(objectives.sum_of_squares, processes=True, n_trials=1).completed == 1
+
+
+@pytest.mark.parametrize("function", [lambda x: x, nested()])
+def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_handed_out(
+    study: Study, function: Callable[[float], float]
+) -> None:
+    with pytest.raises(TypeError, match="Define it at the top level of a module"):
+        study.run(function, processes=True)
+    assert not list(study.trials())
+
+
+UNGUARDED = """
+import sys
+from adabkb_client import Client
+from tests.integration.client.objectives import parabola
+Client(sys.argv[1]).study("s").run(parabola, processes=True)
+"""
+
+
+def test_a_script_without_the_guard_is_told_to_have_one(server: str, study: Study, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run(
+        [sys.executable, script, server],
+        env={**os.environ, "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert 'below `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+    assert not list(study.trials())
+
+
+TYPED = """
+import sys
+from adabkb_client import Client
+def function(x):
+    return x
+Client(sys.argv[1]).study("s").run(function, processes=True)
+"""
+
+
+def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_handed_out(
+    server: str, study: Study
+) -> None:
+    done = subprocess.run([sys.executable, "-c", TYPED, server], capture_output=True, text=True, check=False)
+    assert "WrongFunction: a worker process cannot load the function" in done.stderr
+    assert not list(study.trials())
+
+
+PROGRAM = """
+import sys
+from adabkb_client import Client
+from tests.integration.client.objectives import sleep
+if __name__ == "__main__":
+    Client(sys.argv[1]).study("s").run(sleep, workers=2, processes=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
+)
+def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
+    server: str, study: Study, number: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, server],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
+        if number == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, number)  # as a terminal and a service manager do
+        process.wait(timeout=60)
+        assert process.stdout.read() == ""  # it ends when all processes have ended, which share it
+    states = [trial.state for trial in study.trials()]
+    assert states == ["active" if number == signal.SIGKILL else "released"] * 2
+
+
+def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> None:
+    seen: list[int] = []
+
+    def kill_it(_: Study, __: Trial) -> None:
+        seen.append(int(study.observations()[-1].value or 0))
+        os.kill(seen[-1], signal.SIGKILL)
+        os.waitid(os.P_PID, seen[-1], os.WEXITED | os.WNOWAIT)  # all of its threads have ended; it is not reaped
+
+    report = study.run(objectives.in_another_process, processes=True, n_trials=3, callbacks=[kill_it])
+    assert report.completed == 3
+    assert len(set(seen)) == 3

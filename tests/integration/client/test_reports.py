@@ -1,0 +1,124 @@
+"""Reports of trials before their end, from Python: in runs and processes, awaited, while the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adabkb_client import AshaRule, AsyncClient, AsyncLeasedTrial, Client, Conflict, Float, Invalid, LeasedTrial, Study
+from tests.integration.client import objectives
+from tests.integration.client.faults import Proxy
+
+ASHA: AshaRule = {"rule": "asha", "max_steps": 9, "eta": 3}
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    return client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budget=3, seed=1, early_stopping=ASHA)
+
+
+def test_a_run_stops_what_the_study_stops_and_spends_the_budget_by_steps(study: Study) -> None:
+    report = study.run(objectives.learns, pass_trial=True)
+    counts = study.info().counts
+    assert (report.completed, report.stopped, report.reason) == (counts.completed, counts.stopped, "budget")
+    assert counts.stopped > 0
+    assert counts.trials > 3
+    stopped = study.trials("stopped")[0]
+    assert stopped.curve is not None
+    assert [point.step for point in study.curve(stopped)][-1] == stopped.curve.step < 9
+    assert stopped.estimate is not None
+
+
+def test_processes_report_too(study: Study) -> None:
+    report = study.run(objectives.learns, pass_trial=True, processes=True, n_trials=4)
+    assert report.completed + report.stopped == 4
+    assert report.stopped == study.info().counts.stopped > 0
+
+
+def test_a_block_that_is_stopped_needs_no_result(study: Study) -> None:
+    with study.trial() as first:
+        assert not first.report(1, 0.5)
+        first.observe(0.5)
+    with study.trial() as second:
+        assert second.report(1, 0.75)
+        assert second.should_stop()
+    assert [trial.state for trial in study.trials()] == ["completed", "stopped"]
+    again = study.report(second, 1, 0.75)
+    assert (again.stop, again.rule) == (True, "asha")
+
+
+def test_several_values_are_told_at_once(study: Study) -> None:
+    trial = study.suggest()
+    answer = study.report_many(trial, [(1, 0.5), (2, 0.25)])
+    assert not answer.stop
+    assert [(point.step, point.value) for point in study.curve(trial.number)] == [(1, 0.5), (2, 0.25)]
+    with pytest.raises(Invalid, match="must be more than 2"):
+        study.report(trial, 0, 0.75)
+    with pytest.raises(Conflict, match=r"study\.release\(trial\) restarts the trial"):
+        study.report(trial, 2, 0.75)
+    with pytest.raises(ValueError, match="value must be a finite number"):
+        study.report(trial, 3, float("nan"))
+    with pytest.raises(TypeError):
+        study.report(trial, 2.5, 0.1)  # type: ignore[arg-type]
+
+
+def test_reports_wait_in_memory_while_the_server_is_away(
+    faulty: Proxy, study: Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(faulty.url, retry_for=0.2) as client, client.study("s").trial() as trial:
+        faulty.faults.extend(["lose request"] * 200)
+        assert not trial.report(1, 0.5)
+        assert "Trying again for up to 0.2 seconds" in caplog.text
+        assert not trial.report(2, 0.25)
+        faulty.faults.clear()
+        assert not trial.report(3, 0.125)
+        assert [point.step for point in study.curve(trial)] == [1, 2, 3]
+        faulty.faults.extend(["busy"] * 200)
+        assert not trial.report(4, 0.1)
+        faulty.faults.clear()
+        trial.observe(0.1)
+        assert [point.step for point in study.curve(trial)] == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("study")
+def test_a_report_leaves_no_answer_in_the_database(faulty: Proxy) -> None:
+    """It is idempotent by itself, and there may be thousands of them."""
+    with Client(faulty.url) as client:
+        other = client.study("s")
+        other.report(other.suggest(), 1, 0.5)
+    assert faulty.keys("/reports") == [None]
+
+
+def test_a_lost_lease_ends_the_evaluation_without_a_result(study: Study) -> None:
+    def loses(trial: LeasedTrial) -> float:
+        study.release(trial.trial)
+        study.suggest()
+        trial.report(1, 0.5)
+        return 0.5
+
+    with pytest.raises(Conflict, match="lease_lost"):
+        study.run(loses, pass_trial=True, max_failures=1)
+    assert study.info().counts.observations == 0
+
+
+@pytest.mark.usefixtures("study")
+def test_reports_are_awaited(server: str) -> None:
+    async def learns(trial: AsyncLeasedTrial) -> float:
+        for step in (1, 3, 9):
+            value = float(trial.number + 9 - step)
+            await trial.report(step, value)
+            if trial.should_stop():
+                break
+        return value
+
+    async def work() -> None:
+        async with AsyncClient(server) as client:
+            remote = await client.study("s")
+            report = await remote.run(learns, pass_trial=True)
+            assert report.stopped > 0
+            stopped = [trial async for trial in remote.trials("stopped")]
+            assert len(stopped) == report.stopped
+            assert [point.step async for point in remote.curve(stopped[0])] == [1]
+
+    asyncio.run(work())

@@ -1,0 +1,137 @@
+"""The table of trials and results: ``to_frame``, and the CSV of the server, the page and the command."""
+
+import csv
+import io
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from adabkb_client import Categorical, Client, Float, Parameter, Study
+from tests.integration.cli.shell import adabkb
+
+COLUMNS = [
+    *("trial", "state", "parameters.x", "parameters.solvent", "value", "std_error"),
+    *("metrics.seconds", "std_errors.seconds", "reason", "worker", "attempt", "origin", "started_at", "finished_at"),
+    *("duration_seconds", "observation", "observed_at", "excluded", "outside"),
+]
+
+
+@pytest.fixture
+def tried(client: Client) -> Study:
+    """A study with a trial in each state, a replicate, an excluded result, and a result that nobody suggested."""
+    study = client.create_study(
+        "s",
+        {"x": Float(0, 1), "solvent": Categorical(["=CO", "éther", None])},
+        direction="minimize",
+        metrics=["seconds"],
+        seed=1,
+    )
+    study.queue({"x": 0.5, "solvent": "éther"})
+    told, failed, again, _ = study.suggest(4, worker="=2+3")
+    ran = {"x": 0.25, "solvent": "=CO"}
+    study.observe(told, 1.0, std_error=0.1, parameters=ran, metrics={"seconds": 3}, std_errors={"seconds": 0.5})
+    study.fail(failed, "=no convergence")
+    study.release(again)
+    (second,) = study.suggest(1, worker="elsewhere")
+    study.observe(again, 2.0, metrics={"seconds": 1})
+    study.observe(second, 2.5, metrics={"seconds": 1})
+    study.release(study.suggest())
+    study.queue({"x": 0.75, "solvent": None})
+    study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
+    study.exclude(1, "spilt")
+    return study
+
+
+def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(tried: Study) -> None:
+    frame = tried.to_frame()
+    assert list(frame.columns) == COLUMNS
+    trials = {trial.number: trial for trial in tried.trials()}
+    assert set(frame["trial"].dropna()) == set(trials)
+    assert {trial.state for trial in trials.values()} == {"completed", "failed", "active", "released", "queued"}
+    for row in frame.dropna(subset="trial").to_dict("records"):
+        trial = trials[row["trial"]]
+        assert row["state"] == trial.state
+        assert trial.reason == (None if pd.isna(row["reason"]) else row["reason"])
+        if row["attempt"] == trial.attempt and trial.finished_at and trial.started_at:
+            assert row["worker"] == trial.worker
+            assert row["duration_seconds"] == (trial.finished_at - trial.started_at).total_seconds()
+        if trial.state != "completed":
+            assert math.isnan(row["value"])
+    assert frame.loc[frame["trial"].isna(), "value"].tolist() == [9.0]
+
+
+def test_a_replicate_has_a_row_of_its_own_without_the_worker_of_the_other_attempt(tried: Study) -> None:
+    frame = tried.to_frame()
+    (number,) = (each for each, count in frame["trial"].value_counts().items() if count > 1)
+    first, second = frame[frame["trial"] == number].to_dict("records")
+    assert (first["value"], first["attempt"]) == (2.0, 1)
+    assert pd.isna(first["worker"])
+    assert math.isnan(first["duration_seconds"])
+    assert (second["value"], second["attempt"], second["worker"]) == (2.5, 2, "elsewhere")
+
+
+def test_a_row_has_the_point_that_was_run_and_marks_what_is_excluded(tried: Study) -> None:
+    frame = tried.to_frame()
+    excluded = frame[frame["excluded"].fillna(value=False)]
+    assert excluded[["parameters.x", "value", "metrics.seconds", "std_errors.seconds"]].to_numpy().tolist() == [
+        [0.25, 1.0, 3.0, 0.5]
+    ]
+
+
+def test_the_csv_has_the_rows_and_columns_of_the_frame(tried: Study) -> None:
+    frame, lines = tried.to_frame(), list(csv.DictReader(io.StringIO(tried.export("csv"))))
+    assert list(lines[0]) == COLUMNS
+    assert len(lines) == len(frame)
+    for line, row in zip(lines, frame.to_dict("records"), strict=True):
+        for name in COLUMNS:
+            assert _read(name, line[name]) == _plain(row[name]), name
+
+
+def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
+    tried: Study, client: Client, server: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "results.csv"
+    adabkb("study", "export", "s", "--format", "csv", "--output", str(file), "--url", server)
+    assert file.read_bytes().startswith(b"\xef\xbb\xbftrial,state,")
+    assert "éther" in file.read_text(encoding="utf-8-sig")
+    assert adabkb("study", "export", "s", "--format", "csv", "--url", server) == tried.export("csv")
+    assert tried.export("csv").startswith("trial,")
+    parameters: dict[str, Parameter] = {"x": Float(0, 1), "solvent": Categorical(["=CO", "éther", None])}
+    for name, source in {"file": file, "frame": tried.to_frame()}.items():
+        copy = client.create_study(name, parameters, direction="minimize", metrics=["seconds"])
+        report = copy.import_results(source)
+        assert (report.stored, report.errors) == (3, ())
+        assert report.left_out == {"excluded": 1, "failed": 1, "active": 1, "released": 1, "queued": 1}
+        counted = [each for each in tried.observations() if each.counts]
+        assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
+
+
+def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:
+    study = client.create_study("empty", {"x": Float(0, 1)}, direction="minimize")
+    assert study.to_frame().empty
+    assert ",".join(study.to_frame().columns) == study.export("csv").strip()
+
+
+def _plain(cell: Any) -> Any:
+    """A cell of the frame, to be compared."""
+    if cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    return cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell
+
+
+def _read(name: str, cell: str) -> Any:
+    """A cell of the CSV, to be compared."""
+    if cell in ("", "null"):
+        return None
+    if name.endswith("_at"):
+        return pd.Timestamp(cell).to_pydatetime()
+    if cell in ("True", "False"):
+        return cell == "True"
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.removeprefix("'")

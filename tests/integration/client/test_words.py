@@ -1,0 +1,145 @@
+"""One word for one thing: commands, requests and the tools of agents name what a call takes as the client does."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from adabkb_client import AsyncClient, AsyncStudy, Client, Study, StudyInfo
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from tests.integration.cli.shell import commands
+from tests.integration.client.mcp.agents import in_process
+
+OF_COMMANDS = {"study", "retry_for", "as_json", "server"}
+"""Whom a command asks, how long, and how it prints."""
+VERBS: dict[tuple[str, ...], str] = {
+    ("study", "create"): "create_study",
+    ("study", "delete"): "delete",
+    ("study", "events"): "events",
+    ("study", "list"): "studies",
+    ("study", "show"): "info",
+    ("trash", "list"): "trash",
+    ("trash", "purge"): "purge_study",
+    ("trash", "restore"): "restore_study",
+    ("trial", "list"): "trials",
+    ("result", "add"): "add_result",
+    ("result", "import"): "import_results",
+    ("result", "list"): "observations",
+    ("access", "show"): "access",
+    ("model", "show"): "model",
+}
+"""Calls of commands whose group says half of the name; of others the name is the call."""
+COMMANDS = {
+    "run": {"program": "function", "pattern": "", "logs": "", "grace": ""},
+    "create_study": {"definition": "parameters", "descriptors": "", "catalogue": ""},
+    "update": {"no_gain_for": "stop", "gap_share_below": "stop", "descriptors": ""},
+    "import_results": {"file": "source"},
+    "observe_many": {"file": "items"},
+    "predict": {"parameters": "points"},
+    "link": {"days": "expires_at"},
+    "export": {"output": ""},
+    "export_report": {"output": ""},
+    "add_webhook": {"address": "url"},  # --url is the server's
+    "change_webhook": {"address": "url"},
+    "repeat": {"trial": "point"},
+    "add_file": {"file": "content"},
+    "read_file": {"number": "file", "output": ""},
+    "remove_file": {"number": "file"},
+    "observe": {"metric_std_error": "std_errors"},
+    "retry": {"trials": "trial", "failed": ""},
+    "add_result": {"metric_std_error": "std_errors"},
+    "correct": {"metric_std_error": "std_errors"},
+    "purge_study": {"yes": ""},
+    "delete": {"yes": ""},
+    "give": {},
+}
+"""What a command takes otherwise: by a file, by a pair of words, or of a terminal alone ("")."""
+DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
+HTTP = {
+    "create_study": ("post", "/v1/studies", {}),
+    "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": ""}),
+    "suggest": ("post", "/v1/studies/{study_id}/suggest", {}),
+    "queue": ("post", "/v1/studies/{study_id}/trials", {}),
+    "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {}),
+    "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
+    "heartbeat": ("post", "/v1/studies/{study_id}/trials/{number}/heartbeat", {}),
+    "observe_many": ("post", "/v1/studies/{study_id}/observations", {}),
+    "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": ""}),
+    "predict": ("post", "/v1/studies/{study_id}/predict", {}),
+    "restore_study": ("post", "/v1/studies/{study_id}/restore", {}),
+    "link": ("post", "/v1/studies/{study_id}/links", {}),
+    "give": ("patch", "/v1/studies/{study_id}/access", {"shared_with": ""}),
+}
+"""Where a call goes, and what its body has beside the call's arguments: of other calls of the same address."""
+TOOLS = {"key", "study", "limit", "cursor", "caller"}
+"""What a tool takes for agents: a key of its own, the study (also the one that it creates), and the page of a list."""
+
+
+def taken(call: str) -> set[str]:
+    """What a call of the client takes."""
+    found: Callable[..., Any] = getattr(Study, call, None) or getattr(Client, call)
+    return set(inspect.signature(found).parameters) - {"self"}
+
+
+@pytest.mark.parametrize(("of", "also"), [(Client, AsyncClient), (Study, AsyncStudy)])
+def test_both_clients_take_the_same(of: type, also: type) -> None:
+    for name in {name for name in dir(of) if not name.startswith("_")} & set(dir(also)):
+        there, here = getattr(also, name), getattr(of, name)
+        if callable(here) and name != "run":  # processes and clusters are of threads
+            assert set(inspect.signature(there).parameters) == set(inspect.signature(here).parameters), name
+
+
+def test_a_command_names_what_it_takes_as_the_client_does() -> None:
+    compared = 0
+    for path, command in commands():
+        call = VERBS.get(path, path[-1].replace("-", "_"))
+        if not hasattr(Study, call) and not hasattr(Client, call):
+            continue
+        ours, others = taken(call), COMMANDS.get(call, {})
+        for parameter in command.params:
+            name = str(parameter.name)
+            if parameter.hidden or name in OF_COMMANDS | {"help"} or name in CONNECTION or others.get(name) == "":
+                continue
+            assert ours & set(_forms(others.get(name, name))), (path, name, ours)
+            compared += 1
+    assert compared > 80
+
+
+CONNECTION = {"url", "token", "local", "timeout", "id"}
+
+
+def _forms(name: str) -> Iterator[str]:
+    """A name in the singular, of an option that is given for each value, and in the plural."""
+    yield from (name, f"{name}s", f"{name[:-1]}ies", name.removesuffix("s"))
+
+
+@pytest.mark.parametrize("call", HTTP)
+def test_a_request_names_what_it_takes_as_the_client_does(call: str) -> None:
+    method, path, others = HTTP[call]
+    (content,) = DOCUMENT["paths"][path][method]["requestBody"]["content"].values()
+    schemas = DOCUMENT["components"]["schemas"]
+    schema = content["schema"]
+    while "$ref" in schema:
+        schema = schemas[schema["$ref"].rpartition("/")[2]]
+    for name in schema["properties"]:
+        assert others.get(name) == "" or others.get(name, name) in taken(call), name
+
+
+def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
+    async def tools() -> dict[str, set[str]]:
+        async with in_process(server) as agent:
+            return {tool.name: set(tool.input_schema["properties"]) for tool in (await agent.client.list_tools()).tools}
+
+    for tool, names in asyncio.run(tools()).items():
+        assert names - TOOLS <= taken(tool), tool
+
+
+def test_the_settings_of_a_study_are_its_fields() -> None:
+    fields = set(inspect.signature(StudyInfo).parameters)
+    assert taken("create_study") - {"update", "baseline"} <= fields
+    assert taken("update") <= fields

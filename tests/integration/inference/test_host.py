@@ -1,0 +1,212 @@
+"""The work of a model process: whatever goes wrong with one study, it is told, and the others go on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.engine.catalogue import CatalogueAxis
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
+from adabkb_service.inference.messages import Ask as Question
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.questions import QUESTIONS
+from adabkb_service.inference.reads import Reads
+from adabkb_service.inference.restore import start
+from adabkb_service.inference.step_queue import FOLDS
+from adabkb_service.inference.store import ModelStore
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies
+from adabkb_service.storage.catalogues import Pieces, keep
+from adabkb_service.storage.database import Database
+from tests.conftest import on_either
+from tests.integration.inference.rounds import rounds
+from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, definition
+from tests.integration.operations.verbs import Ask, Value, change, observe, suggest
+
+ASKED: dict[str, tuple[Any, ...]] = {
+    "model_stats": (),
+    "recommended": (0.9, 0.0),
+    "predicted": (np.full((1, 2), 0.5),),
+    "importance": (None,),
+    "validation": (None,),
+    "assessment": ({"x": 0.5, "y": 1.0},),
+    "slice_through": ([0], 3, {}),
+    "boxes": (0, 10),
+    "partition": (0, 10, None, None),
+    "members": (-1, 10),
+}
+"""Questions to a study with one objective, and arguments of them."""
+
+
+class Mistake(Exception):
+    """Nothing that is expected anywhere."""
+
+
+@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"])
+def test_whatever_a_model_raises_results_are_kept_and_points_come(
+    running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """And once it raises no more, all is in order again: it has everything."""
+    create(running, definition())
+    create(running, definition(id="other"))
+    rounds(running, "s", 2)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Mistake(where)
+
+    with monkeypatch.context() as broken:
+        # A property takes precedence over an attribute of the same name, which only objects have.
+        broken.setattr(Model, where, property(fail) if where == "policy" else fail, raising=where != "policy")
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(1.0, trial.number))
+        answer = suggest(running, "s", Ask()).view
+        assert answer.degraded
+        assert [trial.origin for trial in answer.trials] == ["fallback"]
+        observe(running, "s", Value(0.5, answer.trials[0].number))
+    observe(running, "s", Value(0.25, parameters={"x": 0.5, "y": 1.0}))
+    suggest(running, "s", Ask())
+    rounds(running, "s", 2)
+    rounds(running, "other", 1)
+    assert replay(running, "s").diverged == []
+    assert list(examine(database)) == []
+
+
+def test_events_that_another_server_wrote_between_two_messages_are_folded(running: Service, database: Database) -> None:
+    """The first message waits while the second comes; the events between theirs are in the database only."""
+    create(running, definition())
+    rounds(running, "s", 6)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None)
+    folded = start(study)
+    host.store.keep("s", folded)
+    host.post(1, Advance("s", study.incarnation, log[3].seq, log[:4]))
+    host.post(2, Advance("s", study.incarnation, log[-1].seq, log[8:]))
+    while host.step("s"):
+        pass
+    assert folded.seq == log[-1].seq
+    assert len(folded.dataset.results) == study.observations
+    assert folded.diverged == []
+
+
+@on_either("kind", SYSTEMS, DIFFERENT)
+def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
+    running: Service, database: Database, kind: str
+) -> None:
+    create(running, definition(algorithm=SYSTEMS[kind]))
+    rounds(running, "s", 12)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    model, half = start(study), len(log) // 2
+    model.fold(log[:half])
+    snapshot = model.snapshot()
+
+    def answers(of: Model) -> list[str]:
+        return [repr(QUESTIONS[name](of, *arguments)) for name, arguments in ASKED.items()]
+
+    before = answers(snapshot)
+    assert before == answers(model)
+    model.fold(log[half:])
+    model.decide(2, until=math.inf)
+    assert answers(snapshot) == before
+    assert answers(model) != before
+    assert {name for name in QUESTIONS if name not in ASKED} == {"front", "recommended_within", "stored"}
+
+
+def test_a_model_knows_its_table_whatever_the_process_has_dropped(running: Service, database: Database) -> None:
+    dyes = {"name": "dye", "kind": "catalogue", "table": "dye,size\na,1\nb,2\nc,3"}
+    create(running, definition(parameters=[dyes]))
+    body = PatchStudyBody.model_validate({"catalogues": {"dye": {"withdraw": ["b"]}}})
+    change(running, "s", body.changes())
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    model = start(study, log[0])
+    many = "x" * 10_000_000
+    for number in range(30):  # more than a process keeps
+        keep(Pieces(many, ({"add": str(number)},)))
+    model.fold(log)
+    (axis,) = model.definition.space().axes
+    assert isinstance(axis, CatalogueAxis)
+    assert (axis.choices, [axis.offers(name) for name in "abc"]) == (("a", "b", "c"), [True, False, True])
+
+
+def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Service, database: Database) -> None:
+    create(running, definition())
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    told: dict[int, Reply] = {}
+    reads = Reads(lambda _, question: question == "importance")
+    host = ModelHost(ModelStore(database, 2**20), told.__setitem__, reads=reads)
+    for number, question in enumerate([("importance", (None,)), ("model_stats", ()), ("importance", (None,))]):
+        host.post(number, Question("s", study.incarnation, study.study_seq, *question, number=number))
+    while host.step("s"):
+        pass
+    assert list(told) == [1]
+    host.post(3, Withdraw("s", 2))
+    assert told[2] == told[3] == Superseded()
+    read = reads.take()
+    assert read is not None
+    assert read.number == 0
+    results, _ = read.answered().value
+    assert results == study.observations
+    reads.end()
+    assert reads.take() is None
+
+
+def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_be_answered(
+    running: Service, database: Database
+) -> None:
+    """Also where a further suggestion always waits: questions are answered in the end."""
+    create(running, definition())
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    told: list[int] = []
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: told.append(number))
+    host.post(0, Advance("s", study.incarnation, study.study_seq))
+    while host.step("s"):  # the log is folded in slices, as many as a busy machine takes
+        pass
+    told.clear()
+    for number in (1, 2, 3):
+        host.post(number, Question("s", study.incarnation, study.study_seq, "model_stats", number=number))
+    for number in (11, 12, 13):
+        host.post(number, Advance("s", study.incarnation, study.study_seq, decide=1))
+        assert host.kind_of_next("s") == FOLDS
+        assert host.step("s")
+    assert told == [11, 1, 12, 2, 13, 3]
+
+
+def test_readers_of_the_same_are_answered_together(running: Service, database: Database) -> None:
+    """Unless one wants a later state of the study, or asks for something else."""
+    create(running, definition())
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    reads = Reads(lambda *_: True)
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None, reads=reads)
+    importance: tuple[str, tuple[Any, ...]] = ("importance", (None,))
+    asked = [importance, importance, ("slice_through", ([0], 3, {})), importance]
+    for number, question in enumerate(asked):
+        host.post(number, Question("s", study.incarnation, study.study_seq, *question, number=number))
+    while host.step("s"):
+        pass
+    rounds(running, "s", 1)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    host.post(9, Question("s", study.incarnation, study.study_seq, *importance, number=9))
+    while host.step("s"):
+        pass
+    first = reads.take()
+    assert first is not None
+    assert first.number == 0
+    assert reads.same(first) == [1, 3]
+    assert [each.number for each in (reads.take(), reads.take()) if each] == [2, 9]

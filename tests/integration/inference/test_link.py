@@ -1,0 +1,107 @@
+"""What the server knows of a model: a reply counts for what it is a reply to, and a death is one death."""
+
+from __future__ import annotations
+
+from adabkb_service.inference.inprocess import InProcess
+from adabkb_service.inference.link import ModelLink
+from adabkb_service.inference.messages import Advance, Advanced, Lost, Message
+from adabkb_service.inference.pool import Receive
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.observe import observe as telling
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.suggest import suggest as asking
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from tests.integration.inference.held import Held
+from tests.integration.inference.rounds import rounds
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, heartbeat, store, suggest
+
+
+def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database: Database, clock: ManualClock) -> None:
+    """A result lets the model decide on one point; two are asked for before it has replied. Both come from it."""
+    held = Held(database)
+    running = Service(database, clock=clock, inference=held)
+    create(running, definition())
+    suggest(running, "s", Ask())
+    held.is_holding = True
+    running.do(telling("s", Value(1.0, 1)))
+    waiting = running.submit(asking("s", Ask(2)))
+    perform_batch(running)
+    assert len(held.replies) == 2
+    for reply in held.replies:
+        reply()
+        perform_batch(running)
+    held.is_holding = False
+    running.scheduler.work_until(waiting.done)
+    answer = waiting.result().view
+    assert not answer.degraded
+    assert [trial.origin for trial in answer.trials] == ["policy"] * 2
+
+
+def perform_batch(running: Service) -> None:
+    """Do what can be done now."""
+    running.scheduler.work_until(lambda: True)
+
+
+class Noted(InProcess):
+    """Models that never reply."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.messages: list[Message] = []
+
+    def post(self, message: Message, receive: Receive) -> None:  # noqa: ARG002 - nobody is told
+        self.messages.append(message)
+
+
+def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
+    """The study is asked for again at once; only if the next process dies of it too it is left alone for a while."""
+    now = 0.0
+    study = create(running, definition()).view
+    noted = Noted(database)
+    link = ModelLink(study.id, noted, lambda _: None, clock=lambda: now)
+    link.study_seq = 1
+    for count in (1, 2, 3):
+        link.advance(count)
+    for _ in range(3):
+        link.adopt(Lost(1))
+    assert link.is_worth_waiting_for()
+    link.advance(3)
+    assert [message.decide for message in noted.messages if isinstance(message, Advance)] == [1, 2, 3, 3]
+    link.adopt(Lost(2))
+    assert not link.is_worth_waiting_for()
+    now = 4.0
+    assert link.is_worth_waiting_for()
+
+
+def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_successor(
+    database: Database, running: Service
+) -> None:
+    """A study that is created again has the same id and no results; the figures of the deleted one may be final."""
+    create(running, definition())
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    link = ModelLink("s", Noted(database), lambda _: None)
+    link.begin(study)
+    link.adopt(Advanced("of the deleted study", 1, 1, model_stats={"rests_on": 1, "stopped": True}))
+    assert (link.model_stats, link.model_seq) == (None, 0)
+    link.adopt(Advanced(study.incarnation, 1, 1, model_stats={"rests_on": 1, "stopped": False}))
+    assert link.model_stats == {"rests_on": 1, "stopped": False}
+
+
+def test_a_server_that_lags_does_not_replace_the_figures_that_another_server_has_stored(
+    database: Database, clock: ManualClock
+) -> None:
+    """They decide whether a study is complete."""
+    one, two = (Service(database, clock=clock) for _ in range(2))
+    create(one, definition())
+    rounds(one, "s", 2)
+    (trial,) = suggest(one, "s", Ask()).view.trials
+    rounds(two, "s", 4)
+    store(two, "s")
+    with database.reading() as connection:
+        later = studies.get(connection, "s").model
+    heartbeat(one, "s", trial.number)
+    with database.reading() as connection:
+        assert studies.get(connection, "s").model == later

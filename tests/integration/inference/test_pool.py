@@ -1,0 +1,295 @@
+"""Models in processes of their own: the same suggestions whatever becomes of a process, and nobody is held up by it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_service.errors import Unavailable
+from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
+from adabkb_service.inference.pool import WorkerPool
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import predict, recommendation, tree
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from adabkb_service.timeouts import Timeouts
+from tests.integration.inference.rounds import rounds
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask as Asking
+from tests.integration.operations.verbs import Value, get, observe, suggest
+from tests.processes import is_alive
+from tests.waiting import PATIENCE, wait_for
+
+
+@contextmanager
+def pool_on(database_url: str, count: int = 1, **settings: Any) -> Iterator[WorkerPool]:
+    opened = WorkerPool(database_url, count, **settings)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pool(migrated_url: str) -> Iterator[WorkerPool]:
+    """One process."""
+    with pool_on(migrated_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def beside(database: Database, clock: ManualClock, pool: WorkerPool) -> Service:
+    """A service whose models are in that process."""
+    return Service(database, clock=clock, inference=pool)
+
+
+def process_of(pool: WorkerPool) -> int:
+    """The process that runs now, once there is one."""
+    wait_for(lambda: bool(pool.pids) and is_alive(pool.pids[0]))
+    return pool.pids[0]
+
+
+def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor_the_client() -> None:
+    """Its models are in other processes. SciPy would double the time until it serves."""
+    program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
+    program += "print([name for name in ('scipy', 'psycopg', 'adabkb_client') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
+    beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
+) -> None:
+    """Twice: once between two requests, and once while one waits for a decision."""
+    other = Database(other_sqlite)
+    undisturbed = Service(other, clock=clock)
+    create(undisturbed, definition(algorithm={"profile": profile}))
+    expected = rounds(undisturbed, "s", 9)
+    create(beside, definition(algorithm={"profile": profile}))
+    points = rounds(beside, "s", 3)
+    os.kill(process_of(pool), signal.SIGKILL)
+    points += rounds(beside, "s", 3)
+    os.kill(process_of(pool), signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as elsewhere:
+        waiting = elsewhere.submit(rounds, beside, "s", 3)
+        os.kill(process_of(pool), signal.SIGKILL)
+        points += waiting.result()
+    assert points == expected
+    assert tree(beside, "s", 0, 1000)[0] == tree(undisturbed, "s", 0, 1000)[0]
+    if profile == "auto":  # the other is restored to rounding
+        assert recommendation(beside, "s") == recommendation(undisturbed, "s")
+        somewhere = [{"x": 0.5, "y": 1.0}]
+        assert predict(beside, "s", somewhere) == predict(undisturbed, "s", somewhere)
+    assert replay(beside, "s").diverged == []
+    assert list(examine(beside.database)) == []
+    other.close()
+
+
+@pytest.mark.parametrize("capacity", [1, 60_000])
+def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
+    migrated_url: str, database: Database, clock: ManualClock, capacity: int
+) -> None:
+    """Or none at all."""
+    names = [f"study-{number}" for number in range(6)]
+    with pool_on(migrated_url, 2, capacity=capacity) as pool, ThreadPoolExecutor(6) as workers:
+        beside = Service(database, clock=clock, inference=pool, threads=2)
+        beside.open()
+        for name in names:
+            create(beside, definition(id=name))
+        points = list(workers.map(lambda name: rounds(beside, name, 5), names))
+        beside.close()
+    assert points == [points[0]] * 6, "all have the same seed and the same results"
+    assert list(examine(database)) == []
+
+
+def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside: Service, pool: WorkerPool) -> None:
+    create(beside, definition())
+    rounds(beside, "s", 2)
+    before = process_of(pool)
+    for question, arguments in (("nothing", ()), ("recommended", (0.5, 0.0, "too many")), ("members", ("1", 1))):
+        with pytest.raises(Unavailable, match="cannot answer"):
+            beside.ask("s", question, *arguments)
+    assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
+    rounds(beside, "s", 1)
+    assert process_of(pool) == before
+
+
+def post(pool: WorkerPool, message: Any) -> queue.SimpleQueue[Reply]:
+    """Where the replies to a message arrive."""
+    replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+    pool.post(message, replies.put)
+    return replies
+
+
+def test_messages_to_a_process_that_dies_at_work_are_said_to_be_lost_and_it_is_replaced(pool: WorkerPool) -> None:
+    before = process_of(pool)
+    os.kill(before, signal.SIGSTOP)
+    waiting = [post(pool, Ask("s", "", 0, "model_stats")) for _ in range(3)]
+    os.kill(before, signal.SIGKILL)
+    assert [replies.get(timeout=PATIENCE) for replies in waiting] == [Lost(1)] * 3
+    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+    assert process_of(pool) != before
+
+
+def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
+    database: Database, migrated_url: str, clock: ManualClock
+) -> None:
+    with pool_on(migrated_url) as pool:
+        for _ in range(3):
+            os.kill(process_of(pool), signal.SIGKILL)
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        assert rounds(beside, "s", 2)
+
+
+def test_where_no_process_can_be_started_requests_are_served_without_models(
+    database: Database, migrated_url: str, clock: ManualClock
+) -> None:
+    """There is too little memory: each process ends as it starts."""
+    with pool_on(migrated_url, memory_megabytes=1) as pool:
+        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
+        create(beside, definition())
+        (trial,) = suggest(beside, "s", Asking()).view.trials
+        assert trial.origin == "fallback"
+        assert observe(beside, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
+
+
+def go_on(pool: WorkerPool, pid: int) -> None:
+    os.kill(pid, signal.SIGCONT)
+    assert process_of(pool) == pid
+
+
+def never(pool: WorkerPool, pid: int) -> None:
+    """It does not go on: the pool finds out that it has been silent for too long. A pool with such a short limit from
+    the start would end processes that are only busy."""
+    patience, pool.silent_seconds = pool.silent_seconds, 0.0
+    wait_for(lambda: not is_alive(pid))
+    pool.silent_seconds = patience
+
+
+@pytest.mark.parametrize("end", [go_on, never])
+def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
+    database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
+) -> None:
+    """A process that is stopped; and once it goes on, or another one is there, the model has everything."""
+    with pool_on(migrated_url) as pool:
+        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
+        create(beside, definition())
+        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        stopped = process_of(pool)
+        os.kill(stopped, signal.SIGSTOP)
+        for trial in range(1, 4):
+            observe(beside, "s", Value(float(trial), parameters={"x": trial / 4, "y": 1.0}))
+            answer = suggest(beside, "s", Asking(2)).view
+            assert answer.degraded
+            assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
+        assert answer.study.counts.observations == 3
+        end(pool, stopped)
+        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        after = get(beside, "s")
+        assert after.counts.observations == 3
+        assert beside.ask("s", "recommended", 0.95, 0.0)[1][0] is not None
+        assert replay(beside, "s").diverged == []
+        assert list(examine(database)) == []
+
+
+def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: ManualClock) -> None:
+    """Far more than a pipe holds; nothing of it is lost once the process goes on."""
+    stopped = process_of(pool)
+    os.kill(stopped, signal.SIGSTOP)
+    event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
+    for _ in range(100):
+        pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
+    last = post(pool, Ask("s", "", 0, "model_stats"))
+    assert last.empty()
+    go_on(pool, stopped)
+    assert isinstance(last.get(timeout=PATIENCE), Answered)
+
+
+def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+    with pool_on(migrated_url, stop_seconds=0.5) as pool:
+        stopped = process_of(pool)
+        os.kill(stopped, signal.SIGSTOP)
+        post(pool, Ask("s", "", 0, "model_stats"))
+        assert is_alive(stopped)
+    wait_for(lambda: not is_alive(stopped))
+
+
+def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
+    database: Database, migrated_url: str, clock: ManualClock
+) -> None:
+    with pool_on(migrated_url) as pool:
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        rounds(beside, "s", 3)
+        head = beside.ask("s", "model_stats")[0].study_seq
+    with database.reading() as connection:
+        assert studies.get(connection, "s").model_seq == head
+    assert not replay(Service(database, clock=clock), "s").changed
+
+
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # no step waits for the database
+def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
+    """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
+    for name in ("heavy", "light"):
+        create(beside, definition(id=name))
+    points = np.random.default_rng(0).uniform(size=(60_000, 2))
+    rounds(beside, "heavy", 3)
+    rounds(beside, "light", 1)
+    wait_for(lambda: is_stored(beside, "heavy"))  # it has nothing short left to do, which would make it quick again
+    beside.ask("heavy", "predicted", points)
+    order: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name, question in (("heavy", ("predicted", (points,))), ("light", ("model_stats", ()))):
+        with beside.database.reading() as connection:
+            study = studies.get(connection, name)
+        pool.post(Ask(name, study.incarnation, study.study_seq, *question), partial(put, order, name))
+    assert [order.get(timeout=PATIENCE), order.get(timeout=PATIENCE)] == ["light", "heavy"]
+
+
+def is_stored(service: Service, name: str) -> bool:
+    with service.database.reading() as connection:
+        study = studies.get(connection, name)
+    return study.model_seq == study.study_seq
+
+
+def put(order: queue.SimpleQueue[str], name: str, _: Reply) -> None:
+    order.put(name)
+
+
+SERVER = """
+import time
+from adabkb_service.inference.messages import Ask
+from adabkb_service.inference.pool import WorkerPool
+if __name__ == "__main__":
+    pool = WorkerPool("sqlite:///nowhere.db", 1)
+    pool.open()
+    pool.post(Ask("s", "", 0, "model_stats"), lambda _: print(pool.pids[0], flush=True))
+    time.sleep(600)
+"""
+
+
+def test_the_process_ends_with_the_server_even_if_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    with subprocess.Popen([sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        child = int(server.stdout.readline())
+        assert is_alive(child)
+        server.kill()
+    wait_for(lambda: not is_alive(child))

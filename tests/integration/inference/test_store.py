@@ -1,0 +1,267 @@
+"""Models in memory and in rows: memory is bounded by bytes, rows only ever move on, and what they lack is folded."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.inference import store
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.inprocess import InProcess
+from adabkb_service.inference.messages import Advance, Advanced, Reply
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.store import ModelStore, size_of
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.tables import cells, dictionary
+from adabkb_service.timeouts import UNHURRIED
+from tests.conftest import on_either
+from tests.integration.inference.rounds import rounds
+from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+from tests.integration.operations.verbs import store as store_now
+
+PROFILES = ["auto", "paper"]
+
+
+def row(database: Database, study_id: str = "s") -> StudyRow:
+    with database.reading() as connection:
+        return studies.get(connection, study_id)
+
+
+def stored(database: Database) -> tuple[int, dict[str, str], tuple[int, ...], Any]:
+    """The rows of the model of study "s"."""
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+        found = rows.read_cells(connection, "s"), rows.read_dictionary(connection, "s")
+    return (study.model_seq, *found, study.checkpoint)
+
+
+def never_idle(database: Database, clock: ManualClock) -> Service:
+    """A service whose models are not stored because the machine was busy with something else for a second."""
+    return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNHURRIED))
+
+
+def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
+    """The model as it is stored, and some events on."""
+    model = models.restored(study.id, study.incarnation)
+    assert model is not None
+    model.fold(models.log_after(study.id, model.seq, upto))
+    return model
+
+
+@on_either("profile", PROFILES)
+def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_ones(
+    database: Database, running: Service, profile: str
+) -> None:
+    """Two servers whose models are at different events, one after the other, in either order."""
+    create(running, definition(algorithm={"profile": profile}))
+    rounds(running, "s", 4)
+    study = row(database)
+    one, two = ModelStore(database, 2**20), ModelStore(database, 2**20)
+    older, newer = folded(one, study, study.study_seq - 8), folded(two, study, study.study_seq - 2)
+    two.save("s", newer)
+    before = stored(database)
+    assert before[0] == study.study_seq - 2
+    one.save("s", older)
+    assert stored(database) == before
+    older.fold(one.log_after("s", older.seq, study.study_seq))
+    one.save("s", older)
+    assert stored(database)[0] == study.study_seq
+    two.save("s", newer)
+    assert stored(database)[0] == study.study_seq
+    assert list(examine(database)) == []
+    assert not replay(running, "s").changed
+
+
+@on_either("profile", PROFILES)
+def test_rows_that_two_servers_store_in_turn_are_those_of_one(
+    database: Database, running: Service, profile: str
+) -> None:
+    """Each writes what has changed since it stored them itself, or since the other did."""
+    create(running, definition(algorithm={"profile": profile}))
+    rounds(running, "s", 5)
+    study = row(database)
+    servers = [ModelStore(database, 2**20) for _ in range(2)]
+    models = [folded(server, study, 1) for server in servers]
+    for number, head in enumerate(range(4, study.study_seq + 1, 3)):
+        server, model = servers[number % 2], models[number % 2]
+        model.fold(server.log_after("s", model.seq, head))
+        server.save("s", model)
+        assert stored(database)[:3] == (head, model.cells, tuple(sorted(model.dictionary)))
+    assert list(examine(database)) == []
+
+
+def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, running: Service) -> None:
+    create(running, definition())
+    rounds(running, "s", 2)
+    models = ModelStore(database, 2**20)
+    study = row(database)
+    model = folded(models, study, study.study_seq)
+    with database.writing() as connection:
+        connection.execute(sa.text("UPDATE studies SET incarnation = 'another'"))
+    before = stored(database)
+    models.save("s", model)
+    assert stored(database) == before
+
+
+@on_either("profile", PROFILES)
+def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
+    database: Database, clock: ManualClock, other_sqlite: str, profile: str
+) -> None:
+    """A server that was never stopped, and one that is new for every few requests, issue the same points."""
+    other = Database(other_sqlite)
+    undisturbed = never_idle(other, clock)
+    for service in (undisturbed, never_idle(database, clock)):
+        create(service, definition(algorithm={"profile": profile}))
+    expected, points = rounds(undisturbed, "s", 8), []
+    for _ in range(4):
+        points += rounds(never_idle(database, clock), "s", 2)
+        study = row(database)
+        assert study.model_seq < study.study_seq
+    assert points == expected
+    other.close()
+
+
+@on_either("profile", PROFILES)
+def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
+    database: Database, clock: ManualClock, profile: str
+) -> None:
+    running = never_idle(database, clock)
+    create(running, definition(algorithm={"profile": profile}))
+    rounds(running, "s", 3)
+    store_now(running, "s")
+    rounds(running, "s", 2)
+    assert row(database).model_seq < row(database).study_seq
+    assert not replay(running, "s").changed, "behind"
+    rounds(running, "s", 2)
+    with database.writing() as connection:
+        connection.execute(sa.insert(dictionary).values(study_id="s", ordinal=99))
+        connection.execute(sa.update(cells).values(status="pruned"))
+    assert replay(running, "s").changed, "wrong"
+    assert not replay(running, "s").changed, "put right"
+
+
+def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """All arrays that can be reached from a value, whatever holds them: the oracle of ``size_of``."""
+    seen, todo = set[int](), [value]
+    while todo:
+        each = todo.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            if each.base is None:
+                yield each
+            else:
+                todo.append(each.base)
+        todo += gc.get_referents(each)
+
+
+@on_either("system", SYSTEMS, DIFFERENT)
+def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, running: Service, system: str) -> None:
+    """With points decided on ahead: each keeps a state of its own."""
+    create(running, definition(algorithm=SYSTEMS[system]))
+    for value in range(30):
+        observe(running, "s", Value(value % 7, parameters={"x": value / 15 - 1, "y": 1.0 + value}))
+    study = row(database)
+    model = folded(ModelStore(database, 2**30), study, study.study_seq)
+    for ahead in (0, 6):
+        model.decide(ahead)
+        held = sum(array.nbytes for array in arrays_below([model.state, [each.state for each in model.decided]]))
+        assert 0.9 * held <= size_of(model) <= 2 * held + 40 * store.BYTES_PER_RESULT + 200 * len(model.cells) + 10_000
+
+
+def test_models_in_memory_take_no_more_than_they_may(database: Database, running: Service) -> None:
+    """The one that was not used for longest goes first."""
+    models = []
+    for number in range(4):
+        create(running, definition(id=f"study-{number}"))
+        rounds(running, f"study-{number}", 3)
+        study = row(database, f"study-{number}")
+        models.append(folded(ModelStore(database, 2**30), study, study.study_seq))
+    small = ModelStore(database, int(2.5 * size_of(models[0])))
+    for number in (0, 1, 0, 2, 3, 0):
+        small.keep(f"study-{number}", models[number])
+        kept = [name for name in range(4) if small.find(f"study-{name}") is not None]
+        assert sum(size_of(models[name]) for name in kept) <= 2.5 * size_of(models[0])
+        assert number in kept
+    assert kept == [0, 3]
+
+
+@on_either("profile", PROFILES)
+@pytest.mark.parametrize("capacity", [pytest.param(1, marks=pytest.mark.long), 30_000])
+def test_models_that_are_dropped_and_restored_give_the_same_points(
+    database: Database, clock: ManualClock, capacity: int, profile: str
+) -> None:
+    """Several studies in turn, for whose models there is too little memory, or none at all; one has it all."""
+    little = Service(database, clock=clock, inference=InProcess(database, capacity))
+    names = ["a", "b", "c"]
+    for name in [*names, "plenty"]:
+        create(little, definition(id=name, algorithm={"profile": profile}))
+    expected = rounds(Service(database, clock=clock), "plenty", 6)
+    points: dict[str, list[Any]] = {name: [] for name in names}
+    for _ in range(6):
+        for name in names:
+            points[name] += rounds(little, name, 1)
+    assert list(points.values()) == [expected] * 3
+
+
+@pytest.mark.timeout(60)
+def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_model(
+    database: Database, running: Service
+) -> None:
+    """Each slice begins where the last one ended, although the model was dropped in between."""
+    create(running, definition())
+    for value in range(12):
+        observe(running, "s", Value(value % 5, parameters={"x": value / 12, "y": 1.0 + value}))
+    study = row(database)
+    replies: list[Reply] = []
+    host_of_nothing = ModelHost(ModelStore(database, 1), lambda _, reply: replies.append(reply), fold_seconds=0.0)
+    host_of_nothing.post(0, Advance("s", study.incarnation, study.study_seq))
+    for _ in range(5 * study.study_seq):
+        if not host_of_nothing.step("s"):
+            break
+    last = replies[-1]
+    assert isinstance(last, Advanced)
+    assert (last.model_seq, last.behind) == (study.study_seq, 0)
+    assert list(examine(database)) == []
+
+
+@on_either("profile", PROFILES)
+def test_a_model_that_cannot_be_restored_is_a_traceback_in_the_log_once(
+    database: Database, clock: ManualClock, profile: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many requests meet it, and however the log goes on."""
+    running = Service(database, clock=clock)
+    create(running, definition(algorithm={"profile": profile}))
+    rounds(running, "s", 2)
+    store_now(running, "s")
+    with database.writing() as connection:
+        damage = sa.insert(dictionary).values(study_id="s", ordinal=99)
+        connection.execute(damage if profile == "paper" else sa.delete(cells).where(cells.c.depth == 0))
+    caplog.clear()
+    restarted = Service(database, clock=clock)
+    for _ in range(5):
+        (trial,) = suggest(restarted, "s", Ask()).view.trials
+        assert trial.origin == "fallback"
+        observe(restarted, "s", Value(1.0, trial.number))
+        (other,) = suggest(restarted, "s", Ask()).view.trials
+        observe(restarted, "s", Failure(other.number))
+    correct(restarted, "s", 1, {"value": 2.0})
+    with database.reading() as connection:
+        assert [event.kind for event in events.page(connection, "s", 0)].count("model_failed") == 1
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+    assert "cannot follow the log" in caplog.text

@@ -1,0 +1,82 @@
+"""The end of a model process: what it stores is a model as of an event, whatever it was doing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from multiprocessing import Pipe
+from types import FrameType
+
+import pytest
+
+from adabkb_service.inference import worker
+from adabkb_service.inference.dataset import Dataset
+from adabkb_service.inference.messages import Advance
+from adabkb_service.inference.pool import CACHE_BYTES
+from adabkb_service.inference.worker import Worker
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from adabkb_service.timeouts import UNHURRIED
+from tests.calls import watching
+from tests.integration.inference.rounds import rounds
+from tests.integration.operations.conftest import definition
+from tests.waiting import wait_for
+
+
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
+    running: Service, database: Database, profile: str
+) -> None:
+    """In mid-step a model has the cells of an event that it has not counted yet."""
+    create(running, definition(algorithm={"profile": profile}))
+    rounds(running, "s", 8)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    reached, may_go_on = threading.Event(), threading.Event()
+
+    def apply_late(call: FrameType, step: str) -> None:
+        event: EventRow = call.f_locals["event"]
+        if step == "call" and event.kind == "suggested" and event.seq > study.study_seq - 6:
+            reached.set()
+            assert may_go_on.wait(60.0)
+
+    ours, theirs = Pipe()
+    with watching({Dataset.apply: apply_late}):
+        process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
+    serving = threading.Thread(target=process.serve)
+    serving.start()
+    ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
+    assert ours.poll(60.0)  # it has the model in memory now
+    ours.send((2, Advance("s", study.incarnation, study.study_seq, log[8:])))
+    assert reached.wait(60.0)
+    ours.close()
+    serving.join(60.0)
+    assert not replay(running, "s").changed
+    may_go_on.set()
+    wait_for(lambda: not threads())
+
+
+def test_long_steps_and_questions_give_way_to_short_steps(database: Database) -> None:
+    process = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    quick, reads, slow = threads()
+    if sys.platform == "linux":
+        wait_for(lambda: priority(slow) == min(own + 10, 19))  # the thread sets it when it starts
+        wait_for(lambda: priority(reads) == min(own + 10, 19))
+    assert priority(quick) == own
+    process.end()
+    wait_for(lambda: not threads())
+
+
+def threads() -> list[threading.Thread]:
+    """Of the lanes of this process."""
+    return sorted((each for each in threading.enumerate() if each.name in worker.NICENESS), key=lambda each: each.name)
+
+
+def priority(thread: threading.Thread) -> int:
+    return os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)

@@ -1,0 +1,65 @@
+"""``study.run(..., engine="dask")`` on a real cluster of two worker processes on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adabkb_client import Study
+from tests.integration.integrations import clusters
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, and sockets that it leaves to the collector
+
+
+@pytest.fixture(scope="module")
+def _cluster() -> Iterator[None]:
+    import distributed  # here, as it takes half a second, which every process of the tests would spend
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+        yield
+
+
+def test_without_a_cluster_or_dask_the_run_says_what_to_do(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConnectionError, match=r"make a distributed.Client\(...\) first, or set DASK_SCHEDULER_ADDRESS"):
+        study.run(lambda **_: 0.0, engine="dask")
+    for engine in ("ray", "dask"):
+        monkeypatch.setitem(sys.modules, "ray" if engine == "ray" else "distributed", None)
+        with pytest.raises(ImportError, match=rf"pip install 'adabkb-client\[{engine}\]'"):
+            study.run(lambda **_: 0.0, engine=engine)
+    assert not list(study.trials())
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
+    clusters.evaluates_there(study, "dask")
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
+    said = clusters.says_what_it_waits_for(study, "dask", {"resources": {"GPU": 1}})
+    assert "waits for Dask, which has evaluated nothing of this run for " in said
+    assert "One evaluation needs {'resources': {'GPU': 1}}. " in said
+    assert "The cluster has 2 workers: 1 threads and the resources {}. " in said
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_an_interrupted_run_gives_its_trials_back(study: Study, tmp_path: Path) -> None:
+    (folder := tmp_path / "begun").mkdir()
+    clusters.gives_back_when_interrupted(study, "dask", folder)
+    for file in folder.iterdir():  # Dask does not end a function that is running
+        file.unlink()
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_a_trial_whose_process_is_killed_is_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+    report = study.run(clusters.dies_once(tmp_path / "killed"), engine="dask", workers=2, n_trials=4)
+    assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
+    assert [trial.state for trial in study.trials()] == ["completed"] * 4
+    killed = float((tmp_path / "killed").read_text())
+    assert killed not in {trial.value for trial in study.trials()}

@@ -1,0 +1,477 @@
+"""The sampler in real studies of Optuna.
+
+Uniform sampling reaches what is asserted of the best value in fewer than one of twenty studies.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.storages import InMemoryStorage
+from optuna.trial import TrialState
+
+from adabkb_integrations.optuna import AdaBKBSampler
+from adabkb_integrations.optuna.branches import branches
+from adabkb_integrations.optuna.history import SUGGESTED, History, history
+from adabkb_integrations.optuna.outcomes import Goals
+from benchmarks.integrations import PLAIN, compared
+from benchmarks.quality.problems import FUNCTION_PROBLEMS
+from tests.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+HUB = ROOT / "integrations" / "hub" / "package"
+
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
+
+def mixed(trial: optuna.Trial) -> float:
+    """All kinds of parameters; the minimum is 0."""
+    x = trial.suggest_float("x", -1.0, 2.0)
+    rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
+    drop = trial.suggest_float("drop", 0.0, 0.5, step=0.1)
+    depth = trial.suggest_int("depth", 1, 9, step=2)
+    units = trial.suggest_int("units", 8, 512, log=True)
+    kind = trial.suggest_categorical("kind", [None, "relu", True, 0.5])
+    fits = (x - 0.7) ** 2 + (np.log10(rate) + 2) ** 2 / 4 + (drop - 0.3) ** 2 + (depth - 5) ** 2 / 40
+    return float(fits + (np.log2(units) - 6) ** 2 / 10 + (kind != "relu") * 0.3)
+
+
+def branching(trial: optuna.Trial) -> float:
+    """Three models of one or more parameters of their own, whose minima are 0.1, 0 and 0.05."""
+    rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
+    shared = 0.2 * (np.log10(rate) + 2.3) ** 2
+    match trial.suggest_categorical("model", ["svm", "tree", "layers"]):
+        case "svm":
+            C, gamma = trial.suggest_float("C", 1e-3, 1e3, log=True), trial.suggest_float("gamma", 1e-4, 10, log=True)
+            return float(shared + 0.1 + 0.05 * (np.log10(C) - 1) ** 2 + 0.1 * (np.log10(gamma) + 1.5) ** 2)
+        case "tree":
+            depth, share = trial.suggest_int("depth", 1, 32, log=True), trial.suggest_float("share", 0.1, 1.0)
+            return float(shared + 0.3 * (np.log2(depth) - 3) ** 2 + (share - 0.65) ** 2)
+        case _:
+            count = trial.suggest_int("count", 1, 3)
+            widths = [trial.suggest_int(f"width{layer}", 8, 512, log=True) for layer in range(count)]
+            return float(shared + 0.05 + 0.1 * abs(count - 2) + 0.05 * sum((np.log2(w) - 6) ** 2 for w in widths))
+
+
+def run(objective: optuna.study.study.ObjectiveFuncType, trials: int, **study: object) -> optuna.Study:
+    made = optuna.create_study(**{"sampler": AdaBKBSampler(seed=1), **study})  # type: ignore[arg-type]
+    made.optimize(objective, n_trials=trials)
+    return made
+
+
+def points(study: optuna.Study) -> list[dict[str, object]]:
+    return [trial.params for trial in study.trials]
+
+
+def test_a_study_of_one_worker_evaluates_exactly_what_the_engine_run_directly_does() -> None:
+    for function in ("Branin", "Hartmann_6"):
+        regrets = compared(FUNCTION_PROBLEMS[function], PLAIN, seeds=1, budget=50)
+        assert regrets["optuna"] == regrets["auto"]
+
+
+def test_every_kind_of_parameter_is_learned() -> None:
+    study = run(mixed, 60)
+    assert study.best_value < 0.02
+    assert study.best_params["kind"] == "relu"
+
+
+def test_maximising_the_negative_makes_the_same_trials() -> None:
+    assert points(run(mixed, 15)) == points(run(lambda trial: -mixed(trial), 15, direction="maximize"))
+
+
+def test_a_resumed_study_knows_what_came_before(tmp_path: Path) -> None:
+    """All there is to know is in the storage: two new samplers of one seed go on alike, where the study had come to."""
+    run(mixed, 25, storage=f"sqlite:///{tmp_path}/0.db", study_name="s")
+    found = []
+    for copy in ("1.db", "2.db"):
+        shutil.copy(tmp_path / "0.db", tmp_path / copy)
+        study = optuna.load_study(study_name="s", storage=f"sqlite:///{tmp_path}/{copy}", sampler=AdaBKBSampler(seed=1))
+        study.optimize(mixed, n_trials=1)
+        found.append(study.trials[-1].params)
+    assert found[0] == found[1]
+    assert found[0]["kind"] == "relu"
+
+
+def test_threads_share_a_study_and_never_evaluate_a_point_twice() -> None:
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
+    study.optimize(mixed, n_trials=40, n_jobs=4)
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 40
+    assert study.best_value < 0.05
+
+
+PROCESS = """
+import sys, optuna
+from adabkb_integrations.optuna import AdaBKBSampler
+from adabkb_integrations.optuna.history import SUGGESTED
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+study = optuna.load_study(study_name="s", storage=sys.argv[1], sampler=AdaBKBSampler(seed=1))
+study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + (t.suggest_float("y", 0, 1) - 0.8) ** 2, n_trials=10)
+"""
+
+
+def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
+    """The same seed in each: what keeps them apart is what they know of each other."""
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    study = optuna.create_study(study_name="s", storage=storage)
+    workers = [subprocess.Popen([sys.executable, "-c", PROCESS, storage]) for _ in range(2)]
+    assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+    modelled = [tuple(trial.params.values()) for trial in study.trials if "adabkb:suggested" in trial.system_attrs]
+    assert len(modelled) >= 16
+    assert len(set(modelled)) == len(modelled)
+    assert study.best_value < 1e-3
+
+
+def test_points_asked_for_together_differ_even_before_the_objective_asks_for_them() -> None:
+    study = run(mixed, 5)
+    asked = [study.ask() for _ in range(4)]
+    for trial in asked:
+        mixed(trial)
+    assert len({tuple(trial.params.items()) for trial in asked}) == 4
+
+
+def test_a_trial_that_never_asks_for_a_point_changes_nothing() -> None:
+    """Such trials stay in the storage: a worker was killed, or a study asked for more than it used."""
+    study, alone = run(mixed, 5), run(mixed, 5)
+    study.ask()
+    for each in (study, alone):
+        each.optimize(mixed, n_trials=5)
+    assert [point for point in points(study) if point] == points(alone)
+
+
+class Overtaken(InMemoryStorage):
+    """Another trial comes to the same point as the next one, just before that is written."""
+
+    other: int | None = None
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        if key == SUGGESTED and self.other is not None:
+            super().set_trial_system_attr(self.other, key, value)
+            self.other = None
+        super().set_trial_system_attr(trial_id, key, value)
+
+
+@pytest.mark.parametrize("had_a_point", [False, True], ids=["first", "in place of one that was taken"])
+def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_point: bool) -> None:
+    storage = Overtaken()
+    study = run(mixed, 5, storage=storage)
+    other, trial = study.ask(), study.ask()
+    if had_a_point:
+        mixed(other)
+    storage.other = other._trial_id  # the only name by which a storage knows it, and Optuna has no public one
+    mixed(trial)
+    *_, theirs, ours = study.trials
+    assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]
+
+
+@pytest.mark.parametrize("seeds", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_the_best_of_several_branches_is_found_and_tuned_in_most_studies(seeds: int) -> None:
+    studies = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)) for seed in range(seeds)]
+    assert sum(study.best_value < 0.01 for study in studies) >= 0.75 * seeds
+
+
+def test_a_condition_on_a_number_is_learned() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if x < 0.4:
+            return 1.0 + x + (trial.suggest_float("y", 0.0, 1.0) - 0.3) ** 2
+        return (trial.suggest_float("z", 0.0, 1.0) - 0.6) ** 2 + (x - 0.7) ** 2
+
+    study = run(objective, 40)
+    assert study.best_value < 1e-5
+    assert sum("z" in trial.params for trial in study.trials) > 25
+
+
+def test_a_parameter_that_is_added_later_is_learned_too() -> None:
+    study = run(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + 1.0, 15)
+
+    def longer(trial: optuna.Trial) -> float:
+        return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2
+
+    study.optimize(longer, n_trials=25)
+    assert study.best_value < 1e-4
+
+
+def test_a_range_that_has_changed_holds_from_then_on() -> None:
+    study = run(lambda trial: (trial.suggest_float("x", 0, 1) - 0.9) ** 2 + trial.suggest_float("y", 0, 1), 12)
+    study.optimize(
+        lambda trial: (trial.suggest_float("x", 0, 4) - 3.0) ** 2 + trial.suggest_float("y", 0, 1) - 1, n_trials=25
+    )
+    assert study.best_params["x"] == pytest.approx(3.0, abs=0.05)
+
+
+def test_every_point_of_a_finite_space_comes_once_before_any_comes_again() -> None:
+    study = run(lambda trial: trial.suggest_int("a", 0, 3) + float(trial.suggest_categorical("b", "xyz") == "x"), 14)
+    assert len({tuple(trial.params.items()) for trial in study.trials[:12]}) == 12
+
+
+@pytest.mark.parametrize("pruner", [optuna.pruners.MedianPruner(n_startup_trials=3), optuna.pruners.HyperbandPruner()])
+def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        final = (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2
+        for step in range(10):
+            trial.report(final + 1.0 / (step + 1), step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return final
+
+    study = run(objective, 60, pruner=pruner, study_name="s")  # whose hash chooses the brackets of Hyperband
+    at_random = 1.0 / (60 * math.pi)  # the best of as many random points, on average
+    states = [trial.state for trial in study.trials]
+    assert states.count(TrialState.PRUNED) > 10
+    assert study.best_value < at_random / 20
+
+
+def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -> None:
+    """Its intermediate values may be of something else than the final ones."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        if x > 0.7:
+            trial.report(-1000.0, 0)
+            raise optuna.TrialPruned
+        return (x - 0.2) ** 2
+
+    study = run(objective, 30)
+    assert study.best_value < 1e-6
+    assert sum(trial.state is TrialState.PRUNED for trial in study.trials) < 4
+
+
+def test_where_trials_fail_the_search_stays_away() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        if x > 0.6:
+            raise MemoryError
+        return (x - 0.55) ** 2 + (y - 0.5) ** 2
+
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
+    study.optimize(objective, n_trials=40, catch=MemoryError)
+    failed = [trial.state is TrialState.FAIL for trial in study.trials]
+    assert study.best_value < 1e-3
+    assert sum(failed) < 12
+
+
+@pytest.mark.parametrize("beyond", [float("inf"), float("-inf"), 1e308])
+def test_values_that_no_model_can_hold_do_no_harm(beyond: float) -> None:
+    values = iter([0.5, beyond, 0.4, -beyond, 0.3])
+    study = run(lambda trial: next(values) + 0 * trial.suggest_float("x", 0, 1), 5)
+    assert len({trial.params["x"] for trial in study.trials}) == 5
+
+
+def limited(trial: optuna.Trial) -> float:
+    """The best feasible point is (0.45, 0.45), at the edge x + y = 0.9, and the value there is -0.405."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    trial.set_user_attr("memory", x + y - 0.9)
+    return float(-x * y - x * 0.45 - y * 0.45 + 0.2025)
+
+
+def memory(trial: optuna.trial.FrozenTrial) -> list[float]:
+    return [trial.user_attrs["memory"]]
+
+
+def best_kept(study: optuna.Study) -> float:
+    return min(float(trial.values[0]) for trial in study.trials if trial.values and memory(trial)[0] <= 0)
+
+
+def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
+    """Random points that keep it come within 0.02 in less than one study of five."""
+    study = run(limited, 25, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
+    assert best_kept(study) == pytest.approx(-0.405, abs=1e-3)
+
+
+if hasattr(optuna.Trial, "set_constraint"):  # from Optuna 5 on
+
+    def test_constraints_of_the_trial_are_those_of_the_function() -> None:
+        def objective(trial: optuna.Trial) -> float:
+            value = limited(trial)
+            trial.set_constraint("0", trial.user_attrs["memory"])
+            return value
+
+        by_function = run(limited, 8, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
+        assert points(run(objective, 8)) == points(by_function)
+
+
+def test_a_constraint_that_only_some_trials_report_makes_them_bad() -> None:
+    def some(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [trial.params["x"] - 0.5] if trial.number % 2 else []
+
+    sampler = AdaBKBSampler(seed=1, constraints_func=some)
+    study = run(lambda trial: -trial.suggest_float("x", 0, 1), 25, sampler=sampler)
+    ordered = list(study.trials)
+    (branch,) = branches(ordered)
+    results = history(branch, branch.space({"x"}), ordered, Goals((-1.0,))).results
+    violating = [trial for trial in ordered[1:] if trial.number % 2 and trial.params["x"] > 0.5]
+    assert violating
+    for trial in violating:
+        value = results[trial.number].value
+        assert value is None or value <= min(each.value or 0.0 for each in results.values())
+
+
+def two_goals(trial: optuna.Trial) -> tuple[float, float]:
+    """The front are the points x = y from 0.2 to 0.8, where the square roots of both values sum to 0.6 sqrt(2)."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    return (x - 0.2) ** 2 + (y - 0.2) ** 2, -((x - 0.8) ** 2 + (y - 0.8) ** 2)
+
+
+def hypervolume(study: optuna.Study) -> float:
+    """Of the front above (0.72, -0.72), from which the best that can be had is 0.432."""
+    front = sorted((trial.values[0], -trial.values[1]) for trial in study.best_trials)
+    area, ceiling = 0.0, 0.72
+    for first, second in front:
+        if first < 0.72 and second < ceiling:
+            area += (0.72 - first) * (ceiling - second)
+            ceiling = second
+    return area
+
+
+def test_the_front_of_two_objectives_is_found() -> None:
+    directions = {"directions": ["minimize", "maximize"]}
+    ours = hypervolume(run(two_goals, 30, **directions))
+    assert ours > 0.39
+    for seed in range(3):
+        other = run(two_goals, 30, sampler=optuna.samplers.RandomSampler(seed=seed), **directions)
+        assert ours > hypervolume(other) + 0.02
+
+
+def test_two_objectives_under_a_constraint_and_in_branches() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        if trial.suggest_categorical("kind", ["bad", "good"]) == "bad":
+            z = trial.suggest_float("z", 0, 1)
+            return 1.0 + z, -1.0 - z
+        return two_goals(trial)
+
+    def left(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [trial.params.get("x", 0.0) - 0.5]
+
+    sampler = AdaBKBSampler(seed=1, constraints_func=left)
+    study = run(objective, 40, sampler=sampler, directions=["minimize", "maximize"])
+    kept = [trial for trial in study.trials if "x" in trial.params and trial.params["x"] <= 0.5]
+    assert len(kept) > 15
+    assert min(trial.values[0] for trial in kept) < 0.01
+    assert max(trial.values[1] for trial in kept) > -0.19
+
+
+def test_points_of_ones_own_come_in_between() -> None:
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
+    study.enqueue_trial({"x": 0.7})
+    study.optimize(mixed, n_trials=3)
+    study.enqueue_trial({"x": 0.25, "kind": True})
+    study.optimize(mixed, n_trials=20)
+    assert study.trials[0].params["x"] == 0.7
+    assert study.trials[3].params["x"] == 0.25
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 23
+
+
+def three(trial: optuna.Trial) -> float:
+    return sum((trial.suggest_float(name, 0, 4) - 1) ** 2 for name in "xyz")
+
+
+def model_of(study: optuna.Study, names: str) -> History:
+    """What the model learns of the branch with these parameters."""
+    ordered = sorted(study.trials, key=lambda trial: not trial.state.is_finished())
+    (branch,) = (each for each in branches(study.get_trials(states=[TrialState.COMPLETE])) if each.names == set(names))
+    return history(branch, branch.space(names), ordered, Goals((-1.0,)))
+
+
+def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_suggested() -> None:
+    study = run(three, 4)
+    study.enqueue_trial({"x": 20.0})
+    with pytest.warns(UserWarning, match="out of range"):
+        study.optimize(three, n_trials=1)
+    assert study.trials[4].params["x"] == 20.0
+    assert model_of(study, "xyz").results.keys() == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL])
+def test_a_trial_that_stops_early_counts_where_it_would_have_run(state: TrialState) -> None:
+    """What it has asked for is where the queue says, and the rest is where it was suggested."""
+    study = run(three, 4)
+    study.enqueue_trial({"x": 3.0})
+    trial = study.ask()
+    x, y = trial.suggest_float("x", 0, 4), trial.suggest_float("y", 0, 4)
+    study.tell(trial, state=state)
+    z = study.trials[4].system_attrs[SUGGESTED]["z"]
+    assert model_of(study, "xyz").results[4].position == (x / 4, y / 4, z / 4)
+
+
+def test_the_point_that_is_running_is_awaited_and_not_the_one_suggested_in_its_place() -> None:
+    study = run(three, 4)
+    study.enqueue_trial({"x": 3.0})
+    trial = study.ask()
+    three(trial)
+    seen = model_of(study, "xyz")
+    assert seen.pending == [tuple(trial.params[name] / 4 for name in "xyz")]
+    assert len(seen.moved) == 1
+
+
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL])
+def test_a_trial_that_took_another_branch_says_only_that_this_one_has_no_such_point(state: TrialState) -> None:
+    study = run(three, 4)
+    trial = study.ask()
+    trial.suggest_float("x", 0, 4)
+    trial.suggest_float("other", 0, 4)
+    trial.report(-5.0, 0)
+    study.tell(trial, -5.0 if state is TrialState.COMPLETE else None, state)
+    seen = model_of(study, "xyz")
+    assert seen.results[4].value is None
+    assert seen.left == 1
+
+
+def test_a_study_can_be_sent_to_another_process() -> None:
+    study = run(mixed, 10)
+    first, second = (pickle.loads(pickle.dumps(study)) for _ in range(2))
+    for copy in (first, second):
+        copy.optimize(mixed, n_trials=5)
+    assert points(first) == points(second)
+    assert len({tuple(point.items()) for point in points(first)}) == 15
+
+
+def test_reseeding_changes_what_is_random_and_not_the_model() -> None:
+    study, other = run(mixed, 5), run(mixed, 5)
+    other.sampler.reseed_rng()
+    study.optimize(mixed, n_trials=3)
+    other.optimize(mixed, n_trials=3)
+    assert points(study) == points(other)
+
+
+def test_declared_noise_lets_points_be_repeated() -> None:
+    noisy = AdaBKBSampler(seed=1, noise_std=0.1)
+    study = run(lambda trial: float(trial.suggest_categorical("a", "xyz") == "x"), 9, sampler=noisy)
+    assert [trial.params["a"] for trial in study.trials].count("x") < 5
+    with pytest.raises(ValueError, match=r"noise_std must be positive, not 0.0"):
+        AdaBKBSampler(noise_std=0.0)
+
+
+def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
+    study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
+    with pytest.raises(ValueError, match=r"up to 4 objectives, and this study has 5; make constraints of some"):
+        study.ask().suggest_float("x", 0, 1)
+
+
+def test_without_optuna_the_import_says_what_to_install() -> None:
+    program = "import sys; sys.modules['optuna'] = None; import adabkb_integrations.optuna"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[optuna]'")
+
+
+def test_the_package_for_optunahub_loads_and_its_example_works() -> None:
+    import optunahub  # here, as it takes half a second, which every process of the tests would spend
+
+    module = optunahub.load_local_module("samplers/ada_bkb", registry_root=str(HUB))
+    study = optuna.create_study(sampler=module.AdaBKBSampler(seed=1))
+    names: dict[str, object] = {}
+    folder = HUB / "samplers" / "ada_bkb"
+    exec(compile((folder / "example.py").read_text(), "example.py", "exec"), names)
+    objective = names["objective"]
+    assert callable(objective)
+    study.optimize(objective, n_trials=30)
+    assert study.best_value < 0.05
+    assert {path.name for path in folder.iterdir()} >= {"__init__.py", "example.py", "README.md", "LICENSE"}

@@ -1,0 +1,13 @@
+"""Makes all mistakes, and writes the document."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tests.integration.mistakes import document
+from tests.integration.mistakes.server import opened
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as server:
+        document.FILE.write_text(document.text(server))

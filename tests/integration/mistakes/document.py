@@ -1,0 +1,36 @@
+"""The document, which is the list of the mistakes: reads it, and writes the answers anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.integration.mistakes.kinds import answer
+from tests.integration.mistakes.server import MistakeServer
+
+FILE = Path(__file__).parents[3] / "docs" / "mistakes.md"
+MISTAKE = re.compile(
+    r"^(?P<title>[^\n]+):\n\n```text\n(?P<made>.+?)\n\n(?P<answer>.+?)\n```$", re.MULTILINE | re.DOTALL
+)
+
+
+def titles() -> list[str]:
+    """What is wrong with each mistake."""
+    return [mistake["title"] for mistake in MISTAKE.finditer(FILE.read_text())]
+
+
+def text(server: MistakeServer) -> str:
+    """Make all mistakes of the document; return the document with the answers of now.
+
+    Raises:
+        AssertionError: one of them is accepted, or changes the database.
+    """
+    before = server.state()
+
+    def made(mistake: re.Match[str]) -> str:
+        found = answer(mistake["made"], server)
+        assert server.state() == before, f"{mistake['title']!r} has changed the database"
+        return f"{mistake['title']}:\n\n```text\n{mistake['made']}\n\n{found}\n```"
+
+    counted = re.sub(r"^\d+ mistakes", f"{len(titles())} mistakes", FILE.read_text(), count=1, flags=re.MULTILINE)
+    return MISTAKE.sub(made, counted)

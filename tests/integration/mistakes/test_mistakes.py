@@ -1,0 +1,25 @@
+"""Every mistake is answered as ``docs/mistakes.md`` says, word for word, and changes nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.integration.mistakes import document
+from tests.integration.mistakes.server import opened
+
+FOREIGN = re.compile(r"pydantic|discriminator|Traceback|Input should|[Uu]nable to (?:parse|interpret|extract)")
+"""Words of the implementation."""
+
+
+def test_every_mistake_is_answered_as_documented_and_changes_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as server:
+        found = document.text(server)
+    assert FOREIGN.findall(found) == []
+    assert found == document.FILE.read_text(), "if the new answers are right: python -m tests.integration.mistakes"
+
+
+def test_there_are_many_mistakes_and_each_is_made_once() -> None:
+    titles = document.titles()
+    assert len(titles) >= 510
+    assert len(set(titles)) == len(titles)

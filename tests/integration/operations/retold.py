@@ -1,0 +1,32 @@
+"""What must hold of every study, whatever its definition: its log tells all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock
+from tests.integration.operations.verbs import Ask, suggest
+
+
+def assert_its_log_tells_all(
+    database: Database, clock: ManualClock, running: Service, context: Mapping[str, Any] | None = None
+) -> None:
+    """Doctor and replay find nothing in the study s; exported, deleted and imported it makes the same next decision, in
+    the same context."""
+    assert list(examine(database)) == []
+    replayed = replay(running, "s")
+    assert (replayed.diverged, replayed.changed) == ([], False)
+    lines = list(json_lines(running, "s"))
+    before = suggest(running, "s", Ask(context=context)).view.trials[0].parameters
+    delete(running, "s")
+    import_study(database, lines)
+    after = suggest(Service(database, clock=clock), "s", Ask(context=context)).view.trials[0]
+    assert (after.origin, after.parameters) == ("policy", before)

@@ -1,0 +1,350 @@
+"""The sentences about a study, and its checks: right in every situation that a study can be in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_service.contract.requests import TrialValueBody
+from adabkb_service.errors import Invalid
+from adabkb_service.operations.analysis import validation
+from adabkb_service.operations.assessment import assessment
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from tests.integration.operations.conftest import SYSTEMS, definition
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    change,
+    correct,
+    edit,
+    get,
+    observe,
+    observe_batch,
+    queue,
+    suggest,
+)
+
+pytestmark = pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
+
+LAB: list[dict[str, Any]] = [
+    {"name": "temperature", "kind": "float", "low": 20, "high": 100},
+    {"name": "catalyst", "kind": "categorical", "choices": ["XPhos", "SPhos", "PPh3"]},
+    {"name": "dye", "kind": "float", "low": 0.01, "high": 1, "scale": "log"},
+]
+
+
+def grown(running: Service, results: int, seed: int = 0) -> None:
+    """Yields with one decimal, which rise with the temperature; at random points of two of the three catalysts."""
+    rng = np.random.default_rng(seed)
+    told = []
+    for _ in range(results):
+        temperature, catalyst = round(rng.uniform(20, 100)), ["XPhos", "SPhos"][rng.integers(2)]
+        value = 0.6 * temperature + 9.0 * (catalyst == "XPhos") + 0.5 * rng.normal()
+        point = {"temperature": temperature, "catalyst": catalyst, "dye": 10.0 ** rng.uniform(-2, 0)}
+        told.append(Value(round(value, 1), parameters=point))
+    observe_batch(running, "s", told)
+
+
+def checks(running: Service) -> list[str]:
+    return [each.check for each in assessment(running, "s").checks]
+
+
+def test_an_empty_study_has_little_to_say(running: Service) -> None:
+    create(running, definition())
+    found = assessment(running, "s")
+    assert (found.results, found.standing) == (0, "No trial has been issued yet.")
+    assert found.progress.text == "No results yet."
+    assert (found.latest, found.findings, found.checks) == (None, None, [])
+    assert found.outlook.text == "The remaining gain is known only with 9 or more results."
+    assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
+
+
+def test_one_result_is_told_with_its_own_digits(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 1)
+    found = assessment(running, "s")
+    assert found.progress.best is not None
+    assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
+    assert found.outlook.text == "The remaining gain is known only with 12 or more results; there is 1."
+    assert [each.check for each in found.checks] == ["few_results"]
+
+
+def test_five_results_say_nothing_of_parameters(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 5)
+    found = assessment(running, "s")
+    best = found.progress.best
+    assert best is not None
+    assert found.progress.text.startswith(f"The best of 5 results is {best.value:.1f}; the model expects ")
+    assert found.findings is not None
+    assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
+    assert (
+        found.checks[0].text
+        == "Few results: 5, for 3 parameters that vary. Do not rely on the model before there are 12."
+    )
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_study_with_results_says_what_matters_and_what_is_left(running: Service, direction: str) -> None:
+    create(running, definition(parameters=LAB, direction=direction))
+    grown(running, 24)
+    found = assessment(running, "s")
+    best, expected = found.progress.best, found.progress.expected
+    assert best is not None
+    assert expected is not None
+    assert f"The best of 24 results is {best.value:.1f}" in found.progress.text
+    assert best.value == pytest.approx(expected.mean, abs=4.0)
+    assert found.findings is not None
+    assert found.findings.untried == {"catalyst": ["PPh3"]}
+    assert found.findings.text.startswith("According to the model, temperature (")
+    assert "dye hardly matters" in found.findings.text
+    study = get(running, "s")
+    assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
+    if study.gap is not None:
+        assert found.outlook.text.startswith("According to the model, further trials gain at most ")
+        assert "with 90% probability" in found.outlook.text
+    assert "poor_predictions" not in checks(running)
+
+
+def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 4)
+    told = assessment(running, "s").findings
+    assert told is not None
+    assert told.untried == {"catalyst": ["PPh3"]}
+    for number in range(1, 5):
+        correct(running, "s", number, {"excluded": True})
+    told = assessment(running, "s").findings
+    assert told is not None
+    assert told.untried == {"catalyst": ["PPh3"]}, "what was excluded was tried"
+    queue(running, "s", {"temperature": 50, "catalyst": "PPh3", "dye": 0.1})
+    found = assessment(running, "s")
+    assert found.findings is None
+    assert found.latest is not None
+    assert (found.latest.text, found.latest.state) == ("Trial 1 is a user's own point.", "queued")
+
+
+def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Service) -> None:
+    create(running, definition())
+    for value in (3.25, 1.5, 2.0, 4.0):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(value, trial.number))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    open_ = assessment(running, "s").latest
+    assert open_ is not None
+    assert (open_.trial, open_.state, open_.phase, open_.expected) == (5, "active", trial.phase, trial.expected)
+    assert "The model expected " in open_.text
+    assert assessment(running, "s").standing == "Running. Results are coming in."
+    observe(running, "s", Failure(5))
+    failed = assessment(running, "s").latest
+    assert failed is not None
+    assert failed.text == f"{open_.text} It failed."
+
+
+def test_several_objectives_are_told_by_their_names(running: Service) -> None:
+    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
+    create(running, definition(direction=None, objectives=objectives))
+    assert assessment(running, "s").progress.text == "No results yet."
+    for number in range(14):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        x = trial.parameters["x"]
+        observed(running, trial.number, None, {"error": (x - 1) ** 2, "size": 100 * x - number})
+    found = assessment(running, "s")
+    assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
+    assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
+    assert found.outlook.text.startswith("The last 10 results ")
+    assert "hypervolume" in found.outlook.text or "front" in found.outlook.text
+    assert found.findings is not None
+    assert set(found.findings.importances) <= {"error", "size"}
+
+
+def observed(running: Service, trial: int, value: float | None, metrics: dict[str, float]) -> None:
+    told: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
+    observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **told))
+
+
+def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None:
+    create(running, definition(outcome_constraints=[{"metric": "cost", "upper": 3}]))
+    for number in range(5):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observed(running, trial.number, 1.5 + number, {"cost": 4.0 + number})
+    found = assessment(running, "s")
+    assert found.progress.text.startswith("No result satisfies all bounds yet. The closest of 5 is 1.5 (trial 1)")
+    assert found.progress.text.endswith("violates the bounds of cost.")
+    assert found.outlook.text == "No result satisfies all bounds, so the remaining gain is unknown."
+    observed(running, suggest(running, "s", Ask()).view.trials[0].number, 9.5, {"cost": 1.0})
+    assert assessment(running, "s").progress.text.startswith("The best of 6 results is 9.5 (trial 6)")
+
+
+def test_only_failures_pause_and_say_so(running: Service) -> None:
+    create(running, definition(failure_limit=2))
+    for _ in range(2):
+        observe(running, "s", Failure(suggest(running, "s", Ask()).view.trials[0].number))
+    found = assessment(running, "s")
+    assert found.progress.text == "No results yet: all 2 trials that ended failed."
+    assert found.standing.startswith("Paused, because too many trials in a row failed")
+    assert found.latest is not None
+    assert found.latest.text.endswith("It failed.")
+
+
+@pytest.mark.parametrize("system", ["paper", "gp-ucb", "random-bkb", "gp-threds", "ada-bbkb"])
+def test_other_systems_say_what_they_can(running: Service, system: str) -> None:
+    parameters = [{"name": name, "kind": "float", "low": -1, "high": 2} for name in ("x", "y")]
+    create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))
+    for _ in range(9):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(trial.parameters["x"] ** 2, trial.number))
+    found = assessment(running, "s")
+    assert found.progress.text.startswith("The best of 9 results is ")
+    assert found.outlook.fewest is None
+    assert (found.outlook.gap is None) == (found.outlook.probability is None)
+    assert [each.check for each in found.checks] in ([], ["edge"])
+    assert all(each.widened is None for each in found.checks), "such a study cannot be edited"
+    judged = validation(running, "s")
+    assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_system")
+
+
+def test_a_complete_and_a_paused_study_say_why(running: Service) -> None:
+    create(running, definition(budget=1))
+    observe(running, "s", Value(1.0, suggest(running, "s", Ask()).view.trials[0].number))
+    assert assessment(running, "s").standing.startswith("The budget is used up")
+    change(running, "s", {"budget": 9})
+    change(running, "s", {"state": "paused"})
+    assert assessment(running, "s").standing.startswith("Paused: no new points")
+
+
+def test_a_cost_budget_is_not_said_to_be_raisable(running: Service) -> None:
+    create(running, definition(budget={"cost": 1.0}, cost="told"))
+    trial = suggest(running, "s", Ask()).view.trials[0].number
+    observe(running, "s", TrialValueBody(trial=trial, value=1.0, cost=2.0))
+    assert assessment(running, "s").standing == "The budget is used up."
+
+
+def test_an_excluded_choice_is_not_named_as_untried(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", constraints=['catalyst != "PPh3"']))
+    grown(running, 12)
+    found = assessment(running, "s").findings
+    assert found is None or not found.untried
+
+
+def test_long_without_a_gain_is_told(running: Service) -> None:
+    create(running, definition())
+    values = [1.0, *(1.5 + number / 8 for number in range(11))]
+    observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in values])
+    found = assessment(running, "s").outlook
+    assert found.results_since_best == 11
+    assert "The last 11 results brought no improvement." in found.text
+
+
+def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service) -> None:
+    """Two results whose sum no float can hold."""
+    create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
+    for _ in range(2):
+        observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
+    suggest(running, "s", Ask())
+    found = assessment(running, "s")
+    (check,) = found.checks
+    assert check.check == "model_failed"
+    assert check.text.startswith("The model failed to process the results: ")
+    assert found.progress.text == "The best of 2 results is -1.7e+308."
+    assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
+    assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
+    assert found.latest is not None
+    assert found.latest.text.startswith("Trial 1 is quasi-random, because the model did not answer in time.")
+
+
+def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 24)
+    assert "outlier" not in checks(running)
+    correct(running, "s", 7, {"value": 301.5})
+    (found,) = (each for each in assessment(running, "s").checks if each.check == "outlier")
+    assert found.observation == 7
+    assert found.text.startswith("Result 7 is 301.5, but given the others, the model expects ")
+    correct(running, "s", 7, {"value": 50.0})
+    assert "outlier" not in checks(running)
+
+
+def test_noise_alone_is_not_believed(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    rng = np.random.default_rng(0)
+    points = [{"temperature": t, "catalyst": "XPhos", "dye": 0.1} for t in rng.uniform(20, 100, 30).round(3).tolist()]
+    observe_batch(running, "s", [Value(round(rng.normal(50, 3), 1), parameters=point) for point in points])
+    found = assessment(running, "s")
+    assert [each.check for each in found.checks] == ["poor_predictions"]
+    assert found.findings is not None
+    assert found.findings.importances == {}
+    judged = validation(running, "s")
+    assert judged.error is not None
+    assert judged.error_of_median is not None
+    assert judged.error > 0.85 * judged.error_of_median
+
+
+def test_a_best_point_at_the_end_of_a_range_can_be_widened(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 30)
+    observe(running, "s", Value(69.0, parameters={"temperature": 100, "catalyst": "XPhos", "dye": 0.1}))
+    (found,) = (each for each in assessment(running, "s").checks if each.check == "edge")
+    assert (found.parameter, found.text) == (
+        "temperature",
+        "The best point is at the upper end of temperature (100). Better points may lie beyond it.",
+    )
+    assert found.widened == {**LAB[0], "scale": "linear", "step": None, "high": 140.0}
+    edit(running, found.widened)
+    assert "edge" not in checks(running)
+
+
+def test_of_a_context_and_of_a_circle_no_end_is_reached_and_no_choice_is_left_to_try(running: Service) -> None:
+    angle = {"name": "angle", "kind": "float", "low": 0, "high": 360, "periodic": True}
+    known = [
+        {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True},
+        {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True},
+    ]
+    create(running, definition(parameters=[angle, *known], direction="maximize"))
+    for turn in range(30):
+        point = {"angle": 12.0 * turn, "humidity": turn % 2, "machine": "A"}
+        observe(running, "s", Value(math.cos(math.radians(12.0 * turn)) + turn % 2, parameters=point))
+    found = assessment(running, "s")
+    assert found.outlook.text.startswith("The remaining gain depends on the context.")
+    assert "edge" not in [each.check for each in found.checks]
+    assert found.findings is None or not found.findings.untried
+
+
+def test_results_left_out_are_told_with_their_numbers(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="minimize"))
+    grown(running, 20)
+    correct(running, "s", 3, {"excluded": True})
+    found = validation(running, "s")
+    assert (found.results, found.reason) == (19, None)
+    assert [each.observation for each in found.items] == [1, 2, *range(4, 21)]
+    assert all(each.lcb <= each.mean <= each.ucb for each in found.items)
+    inside = [each.lcb <= each.value <= each.ucb for each in found.items]
+    assert found.inside == pytest.approx(np.mean(inside))
+    values = [each.value for each in found.items]
+    others = [np.median([*values[:row], *values[row + 1 :]]) for row in range(19)]
+    assert found.error_of_median == pytest.approx(np.mean(np.abs(np.array(values) - others)))
+    assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in found.items]))
+
+
+def test_what_cannot_be_judged_has_a_reason(running: Service) -> None:
+    create(running, definition())
+    assert validation(running, "s").reason == "too_few_results"
+    observe_batch(running, "s", [Value(3.0, parameters={"x": x, "y": 1.0}) for x in (-1, 0, 1, 2)])
+    assert validation(running, "s").reason == "constant"
+    with pytest.raises(Invalid, match="left out"):
+        validation(running, "s", "cost")
+
+
+def test_predictions_are_finite_whatever_the_results(running: Service) -> None:
+    create(running, definition())
+    values = [1e300, -1e300, 1e-300, 0.0, 5.0, 1e8, -3.0, 2.0, 7.5]
+    observe_batch(running, "s", [Value(v, parameters={"x": n / 9, "y": 1.0}) for n, v in enumerate(values)])
+    found = validation(running, "s")
+    numbers = [number for each in found.items for number in (each.mean, each.std, each.lcb, each.ucb, each.tail)]
+    assert all(map(math.isfinite, numbers))
+    assert assessment(running, "s").results == 9

@@ -1,0 +1,190 @@
+"""The ``auto`` profile as a study lives it: finite spaces, noise that is declared, what it says of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_service.contract.model import Learned
+from adabkb_service.engine.auto import learning
+from adabkb_service.inference.model import Model
+from adabkb_service.operations import predict
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from tests.calls import watching
+from tests.conftest import on_either
+from tests.integration.operations.conftest import definition
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, get, observe, suggest
+
+SIX_POINTS = [
+    {"name": "layers", "kind": "int", "low": 1, "high": 3},
+    {"name": "bias", "kind": "bool"},
+]
+
+
+def drain(running: Service) -> list[tuple[object, object]]:
+    """Trials are asked for and told until none comes."""
+    found = []
+    while trials := suggest(running, "s", Ask(count=2)).view.trials:
+        for trial in trials:
+            layers, bias = trial.parameters["layers"], trial.parameters["bias"]
+            found.append((layers, bias))
+            observe(running, "s", Value((layers - 2) ** 2 + bias, trial.number))
+    return found
+
+
+def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Service) -> None:
+    create(running, definition(parameters=SIX_POINTS))
+    assert sorted(drain(running)) == [(layers, bias) for layers in (1, 2, 3) for bias in (False, True)]
+    over = get(running, "s")
+    assert (over.state, over.reason) == ("complete", "exhausted")
+    assert suggest(running, "s", Ask()).view.reason == "exhausted"
+    found = predict.recommendation(running, "s")
+    assert found.model is not None
+    assert found.model.parameters == {"layers": 2, "bias": False}
+
+
+def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Service) -> None:
+    """The engine decides on the first only; the others are flagged, and no point comes twice."""
+    create(hasty, definition(parameters=SIX_POINTS))
+    trials = suggest(hasty, "s", Ask(count=6)).view.trials
+    assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
+    assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
+
+
+def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:
+    """All points issued: no new one, but the study is over only when the last result is in or has failed."""
+    create(running, definition(parameters=SIX_POINTS))
+    answer = suggest(running, "s", Ask(count=10)).view
+    assert (len(answer.trials), answer.reason, answer.study.state) == (6, "exhausted", "running")
+    for trial in answer.trials[:5]:
+        observe(running, "s", Value(1.0, trial.number))
+    assert get(running, "s").state == "running"
+    observe(running, "s", Failure(6, reason="diverged"))
+    assert get(running, "s").state == "complete"
+
+
+def test_a_point_that_becomes_free_again_reopens_the_study(running: Service) -> None:
+    """A correction that excludes a result: its point has none any more and is issued again."""
+    create(running, definition(parameters=SIX_POINTS))
+    first = drain(running)[0]
+    correct(running, "s", 1, {"excluded": True})
+    assert get(running, "s").state == "running"
+    assert drain(running) == [first]
+
+
+def test_declared_noise_makes_replicates_worth_asking_for(running: Service) -> None:
+    create(running, definition(parameters=SIX_POINTS, noise_std=0.5, budget=20))
+    found = drain(running)
+    assert len(found) == 20
+    assert len(set(found)) == 6
+    assert get(running, "s").reason == "budget"
+
+
+def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Service) -> None:
+    """The same results but for the standard error of one that stands out."""
+    means = []
+    for study, std_error in (("sure", None), ("unsure", 5.0)):
+        create(running, definition(id=study))
+        for x in (-1.0, -0.5, 0.0, 1.0, 1.5, 2.0):
+            observe(running, study, Value(x * x, parameters={"x": x, "y": 1.0}))
+        observe(running, study, Value(3.0, parameters={"x": 0.5, "y": 1.0}, std_error=std_error))
+        [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
+        assert prediction.mean is not None
+        means.append(prediction.mean)
+    assert means[0] == pytest.approx(3.0, abs=0.1)
+    assert means[1] < 1.5
+
+
+def test_the_model_says_what_it_has_learned(running: Service) -> None:
+    """x matters, y does not: of a sum, x has nearly all. Figures are finite JSON in the objective's units."""
+    create(running, definition(direction="maximize"))
+    blank = predict.model(running, "s")
+    assert isinstance(blank.learned, Learned)
+    assert (blank.learned.count, blank.gap, blank.observations) == (0, None, 0)
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        x, y = float(rng.uniform(-1, 2)), float(10 ** rng.uniform(-2, 2))
+        observe(running, "s", Value(1000 * math.sin(4 * x), parameters={"x": x, "y": y}))
+    model = predict.model(running, "s")
+    assert isinstance(model.learned, Learned)
+    assert model.learned.additive is not None
+    assert model.learned.additive.shares[0] > 5 * model.learned.additive.shares[1]
+    assert (model.dictionary, model.points) == (25, 25)
+    assert model.gap is not None
+    best = get(running, "s").best
+    assert best is not None
+    assert model.gap > 1000 - best.value
+    [at_best] = predict.predict(running, "s", [best.parameters]).view.predictions
+    assert at_best.lcb is not None
+    assert at_best.mean is not None
+    assert at_best.ucb is not None
+    assert at_best.lcb <= at_best.mean <= at_best.ucb
+    assert at_best.mean == pytest.approx(best.value, abs=50)
+
+
+def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(running: Service) -> None:
+    """After the answer, and not again for the state after a decision that was made ahead."""
+    create(running, definition())
+    searched, steps = list[int](), list[str]()
+
+    def note_search(call: FrameType, step: str) -> None:
+        if step == "call":
+            searched.append(call.f_locals["record"].size)
+            steps.append("search")
+
+    def note_decision(_: FrameType, step: str) -> None:
+        if step == "call":
+            steps.append("decide")
+
+    with watching({learning.with_learned_hyperparameters: note_search, Model.decide: note_decision}):
+        for number in range(40):
+            (trial,) = suggest(running, "s", Ask()).view.trials
+            if number == learning.SMALL:
+                searched.clear()
+                steps.clear()
+            observe(running, "s", Value(float(trial.parameters["x"]) ** 2 + number % 3, trial.number))
+    assert searched
+    assert len(searched) == len(set(searched))
+    assert steps[0] == "decide"
+    assert "search search" not in " ".join(steps)
+
+
+MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+    "float": ({"kind": "float", "low": 0, "high": 10}, round),
+    "log": (
+        {"kind": "float", "low": 0.01, "high": 100, "scale": "log"},
+        lambda value: 10.0 ** round(math.log10(value)),
+    ),
+    "int": ({"kind": "int", "low": 0, "high": 1000}, lambda n: n // 50 * 50),
+    "ordinal": ({"kind": "ordinal", "values": [1, 2, 4, 8, 16, 32]}, lambda _: 4),
+    "categorical": ({"kind": "categorical", "choices": ["a", "b", "c", "d", "e", "f"]}, lambda _: "c"),
+}
+
+
+@on_either("kind", MOVES)
+@pytest.mark.parametrize("noise_std", [None, pytest.param(0.1, marks=pytest.mark.long)])
+def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
+    running: Service, kind: str, noise_std: float | None
+) -> None:
+    """A person rounds what was suggested, or takes what is at hand. The result is of what was run, which may be
+    repeated if noise is declared."""
+    parameter, moved = MOVES[kind]
+    parameters = [{"name": "p", **parameter}, SIX_POINTS[1]]
+    create(running, definition(parameters=parameters, noise_std=noise_std))
+    replaced: list[dict[str, Any]] = []
+    for _ in range(12):
+        for trial in suggest(running, "s", Ask()).view.trials:
+            assert trial.parameters not in replaced
+            run = {**trial.parameters, "p": moved(trial.parameters["p"])}
+            if run != trial.parameters:
+                replaced.append(trial.parameters)
+            observe(running, "s", Value(float(len(str(run["p"]))) + run["bias"], trial.number, parameters=run))
+    assert len(replaced) >= 4
+    assert replay(running, "s").diverged == []

@@ -1,0 +1,228 @@
+"""Catalogues in studies: rows are suggested once, added and withdrawn while the study runs, and the log tells all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.errors import Invalid
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.read import list_events
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
+from adabkb_service.storage.catalogues import Pieces, keep
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Value, change, get, observe, queue, suggest
+
+HEADS = "molecule,size,polarity"
+
+
+def table(count: int, first: int = 0) -> str:
+    """Rows with the numbers of a seed; those of a row are the same in each table."""
+    lines = (
+        f"m{row},{','.join(map(str, np.random.default_rng(row).normal(size=2).round(3)))}"
+        for row in range(first, first + count)
+    )
+    return "\n".join([HEADS, *lines])
+
+
+def catalogue(count: int, **fields: Any) -> dict[str, Any]:
+    return {"name": "molecule", "kind": "catalogue", "table": table(count), **fields}
+
+
+def value_of(molecule: str) -> float:
+    return float(((np.random.default_rng(int(molecule[1:])).normal(size=2) - 0.5) ** 2).sum())
+
+
+def study(running: Service, count: int, *parameters: dict[str, Any], **fields: Any) -> None:
+    create(running, definition(parameters=[catalogue(count), *parameters], direction="minimize", **fields))
+
+
+def evaluated(running: Service, count: int) -> list[str]:
+    """The molecules of so many trials, one after the other."""
+    found = []
+    for _ in range(count):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        found.append(trial.parameters["molecule"])
+        observe(running, "s", Value(value_of(found[-1]), trial.number))
+    return found
+
+
+def changed(running: Service, **fields: Any) -> Any:
+    body = PatchStudyBody.model_validate({"catalogues": {"molecule": fields}})
+    return change(running, "s", body.changes()).view
+
+
+def test_each_row_is_suggested_once_and_the_study_goes_on_when_rows_are_added(running: Service) -> None:
+    study(running, 9)
+    assert sorted(evaluated(running, 9)) == [f"m{row}" for row in range(9)]
+    over = suggest(running, "s", Ask()).view
+    assert (over.trials, over.reason) == ([], "exhausted")
+    changed(running, add=table(2, first=9))
+    assert sorted(evaluated(running, 2)) == ["m10", "m9"]
+
+
+def test_rows_come_again_where_results_are_declared_to_be_noisy(running: Service) -> None:
+    study(running, 3, noise_std=0.1)
+    assert len(evaluated(running, 8)) == 8
+
+
+def test_several_workers_get_different_rows(running: Service) -> None:
+    study(running, 12)
+    trials = suggest(running, "s", Ask(8)).view.trials
+    assert len({trial.parameters["molecule"] for trial in trials}) == 8
+
+
+def test_a_withdrawn_row_is_not_suggested_and_its_result_counts(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    study(running, 30)
+    best = min(evaluated(running, 8), key=value_of)
+    rest = [f"m{row}" for row in range(30) if row % 3 == 0]
+    shown = changed(running, withdraw=[best, *rest])
+    assert shown.parameters[0].withdrawn == len({best, *rest})
+    assert shown.best.parameters == {"molecule": best}
+    assert not {best, *rest} & set(evaluated(running, 10))
+    changed(running, restore=rest)
+    assert set(rest) & set(evaluated(running, 5) + evaluated(running, 5))
+    assert_its_log_tells_all(database, clock, running)
+
+
+@pytest.mark.parametrize("fields", [{}, {"noise_std": 0.1}], ids=["without noise", "with noise"])
+def test_when_all_rows_are_withdrawn_the_study_waits_for_others(running: Service, fields: dict[str, Any]) -> None:
+    study(running, 5, **fields)
+    evaluated(running, 2)
+    changed(running, withdraw=[f"m{row}" for row in range(5)])
+    over = suggest(running, "s", Ask()).view
+    assert (over.trials, over.reason) == ([], "exhausted")
+    changed(running, restore=["m4"])
+    changed(running, add=table(1, first=5))
+    assert set(evaluated(running, 1)) <= {"m4", "m5"}
+
+
+def test_a_change_that_changes_nothing_is_no_event(running: Service) -> None:
+    study(running, 5)
+    once = changed(running, withdraw=["m1"])
+    assert changed(running, withdraw=["m1"]).revision == once.revision
+    assert changed(running, restore=["m2"]).revision == once.revision
+    same = PatchStudyBody.model_validate({"parameters": [catalogue(5)]}).changes()
+    replaced = change(running, "s", same).view
+    assert replaced.parameters[0].model_dump()["withdrawn"] == 0
+    assert replaced.revision == once.revision + 1
+    assert change(running, "s", same).view.revision == replaced.revision
+
+
+def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
+    study(running, 20)
+    waiting = queue(running, "s", {"molecule": "m3"}).view
+    changed(running, withdraw=["m3"])
+    assert "m3" not in evaluated(running, 19)
+    with running.database.reading() as connection:
+        row = studies.get(connection, "s")
+    assert (row.failed, row.completed, waiting.number) == (1, 19, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"withdraw": ["m99"]}, "has 'm99', which is not a row"),
+        ({"restore": ["m99"]}, "has 'm99', which is not a row"),
+        ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
+        ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
+        ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
+    ],
+)
+def test_a_change_that_makes_no_sense_changes_nothing(running: Service, fields: dict[str, Any], words: str) -> None:
+    study(running, 10)
+    before = get(running, "s")
+    with pytest.raises(Invalid) as refused:
+        changed(running, **fields)
+    (fault,) = refused.value.errors
+    assert words in str(fault.detail)
+    assert fault.pointer == f"/catalogues/molecule/{next(iter(fields))}"
+    assert get(running, "s") == before
+
+
+def test_a_withdrawn_row_cannot_be_queued_or_fixed(running: Service) -> None:
+    study(running, 10)
+    changed(running, withdraw=["m1"])
+    for refused in (
+        lambda: queue(running, "s", {"molecule": "m1"}),
+        lambda: suggest(running, "s", Ask(fixed={"molecule": "m1"})),
+    ):
+        with pytest.raises(Invalid, match="withdrawn from the catalogue"):
+            refused()
+
+
+def test_further_parameters_are_chosen_with_a_row(database: Database, clock: ManualClock, running: Service) -> None:
+    study(running, 6000, {"name": "x", "kind": "float", "low": 0, "high": 1})
+    for step in range(12):
+        fixed = {"molecule": "m7"} if step == 6 else None
+        (trial,) = suggest(running, "s", Ask(fixed=fixed)).view.trials
+        assert trial.parameters["molecule"] == "m7" or step != 6
+        x = trial.parameters["x"]
+        observe(running, "s", Value(value_of(trial.parameters["molecule"]) + (x - 0.3) ** 2, trial.number))
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database: Database, running: Service) -> None:
+    study(running, 5000)
+    with database.reading() as connection:
+        row = studies.get(connection, "s")
+    assert len(str(row.definition)) < 3000
+    (created,) = list_events(running, "s", 0, 1).items
+    assert len(str(created.payload)) < 5000
+    assert created.payload["definition"]["parameters"][0]["table"].startswith(HEADS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "has no rows"),
+        (HEADS, "has no rows"),
+        ("molecule\nm1", "line 1 has only one column"),
+        ("molecule,size,size\nm1,1,2", "line 1 has no unique name for column 3"),
+        (f"{HEADS}\nm1,1", "line 2 has 2 cells, but the header has 3"),
+        (f"{HEADS}\nm1,1,2\nm2,1,", "line 3 has '' in column 'polarity'"),
+        (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
+        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' like line 2"),
+        (f"{HEADS}\n ,1,2", "line 2 has no name"),
+        (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        definition(parameters=[{"name": "molecule", "kind": "catalogue", "table": text}])
+    (fault,) = refused.value.errors()
+    assert words in fault["msg"]
+
+
+@pytest.mark.parametrize("system", [SYSTEMS[name] for name in OF_THE_PAPER])
+def test_other_systems_refuse_a_catalogue(system: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="does not support catalogues"):
+        definition(parameters=[catalogue(3)], algorithm=system)
+
+
+def test_a_table_is_named_by_nobody_but_the_server(running: Service) -> None:
+    study(running, 3)
+    known = get(running, "s").parameters[0].model_dump(mode="json")
+    with pytest.raises(ValidationError, match="give the table itself"):
+        definition(id="t", parameters=[known])
+    assert get(running, "s") == change(running, "s", {"parameters": [known]}).view
+
+
+def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) -> None:
+    study(running, 20)
+    evaluated(running, 2)
+    many = "x" * 10_000_000
+    for number in range(30):  # more than a process keeps
+        keep(Pieces(many, ({"add": str(number)},)))
+    changed(running, withdraw=["m3"])
+    assert "m3" not in evaluated(running, 2)
+    assert get(running, "s").parameters[0].model_dump()["withdrawn"] == 1

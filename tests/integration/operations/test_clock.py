@@ -1,0 +1,202 @@
+"""Clocks that jump: servers follow them gradually, and whatever the clock says, nothing is lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.read import trial as trial_of
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.sweep import clamp_leases, forget_keys, sweep
+from adabkb_service.study.clock import SteadyClock
+from adabkb_service.study.request import Key
+from tests.database_pool import address, created, drop
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, get, heartbeat, observe, suggest
+from tests.servers import server_on
+from tests.waiting import wait_for
+
+ONE = Ask(1)
+HOUR = 3600.0
+
+
+class Uptime:
+    """Time since the machine started, which passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> timedelta:
+        return timedelta(seconds=self.seconds)
+
+
+@pytest.fixture
+def uptime() -> Uptime:
+    return Uptime()
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_new_one(
+    uptime: Uptime, jump: float
+) -> None:
+    """Time never goes back, and never passes more than twice as fast or less than half as fast."""
+    start, set_by = datetime(2026, 1, 1, tzinfo=UTC), 0.0
+
+    def source() -> datetime:
+        return start + timedelta(seconds=uptime.seconds + set_by)
+
+    clock = SteadyClock(source, uptime)
+    assert clock() == source()
+    set_by = jump
+    minutes = 60 if jump > 0 else 120
+    for _ in range(minutes):
+        assert clock() != source()
+        shown = clock()
+        clock.follow()
+        assert clock() == shown
+        uptime.seconds += 60
+        assert 30 <= (clock() - shown).total_seconds() <= 120
+    assert clock() == source() == SteadyClock(source, uptime)()
+    uptime.seconds += 60
+    assert clock() == source()
+
+
+def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
+    start, late = datetime(2026, 1, 1, tzinfo=UTC), 0.0
+    clock = SteadyClock(lambda: start + timedelta(seconds=uptime.seconds + late), uptime)
+    shown, late = clock(), 0.05
+    clock.follow()
+    uptime.seconds += 60
+    assert clock() - shown == timedelta(seconds=60)
+
+
+def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_server: sa.Engine) -> None:
+    """The database has a clock of its own, which is set ahead by five seconds."""
+    name = created(postgresql_server)
+    url = address(postgresql_server, name)
+    engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+
+    def set_ahead(seconds: float) -> None:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(
+                "CREATE OR REPLACE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+                f"$$ SELECT pg_catalog.clock_timestamp() + interval '{seconds} s' $$"
+            )
+
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
+    set_ahead(0)
+    try:
+        with server_on(url, sweep_seconds=0.05, tidy_seconds=0.1) as server, httpx.Client(base_url=server) as client:
+
+            def ahead() -> float:
+                """How far the server's clock is ahead of this machine's, at least."""
+                body = {"direction": "minimize", "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
+                made = client.post("/v1/studies", json=body).raise_for_status().json()["created_at"]
+                return (datetime.fromisoformat(made) - datetime.now(UTC)).total_seconds()
+
+            assert ahead() < 1
+            set_ahead(5)
+            wait_for(lambda: ahead() > 4)
+    finally:
+        engine.dispose()
+        drop(postgresql_server, name)
+
+
+def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
+    """The first one waits two seconds for a connection, and shows the time at the end of that."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    passed, waits = timedelta(0), [timedelta(seconds=2)]
+
+    def source() -> datetime:
+        nonlocal passed
+        passed += waits.pop() if waits else timedelta(milliseconds=1)
+        return start + passed
+
+    assert abs(SteadyClock(source, lambda: passed)() - (start + passed)) <= timedelta(milliseconds=1)
+
+
+def restarted(running: Service, clock: ManualClock) -> Service:
+    """A server that starts on the same database."""
+    fresh = Service(running.database, clock=clock)
+    clamp_leases(fresh)
+    sweep(fresh)
+    return fresh
+
+
+def test_after_a_restart_with_the_clock_set_back_a_lease_has_no_more_than_its_length_left(
+    running: Service, clock: ManualClock
+) -> None:
+    create(running, definition(lease_seconds=60))
+    (trial,) = suggest(running, "s", ONE).view.trials
+    clock.advance(-HOUR)
+    after = restarted(running, clock)
+    left = trial_of(after, "s", trial.number).leased_until
+    assert left == clock.now + timedelta(seconds=60)
+    clock.advance(61)
+    sweep(after)
+    (again,) = suggest(after, "s", ONE).view.trials
+    assert (again.number, again.attempt) == (trial.number, 2)
+    observe(after, "s", Value(1.0, trial.number, attempt=1))
+    assert get(after, "s").counts.completed == 1
+    assert list(examine(after.database)) == []
+
+
+def test_after_a_restart_with_the_clock_set_ahead_a_worker_that_lives_keeps_its_trial(
+    running: Service, clock: ManualClock
+) -> None:
+    create(running, definition(lease_seconds=60))
+    (trial,) = suggest(running, "s", ONE).view.trials
+    clock.advance(HOUR)
+    after = restarted(running, clock)
+    assert trial_of(after, "s", trial.number).state == "expired"
+    held = heartbeat(after, "s", trial.number, attempt=1).view.trial
+    assert (held.state, held.leased_until) == ("active", clock.now + timedelta(seconds=60))
+    observe(after, "s", Value(1.0, trial.number, attempt=1))
+    assert get(after, "s").counts.completed == 1
+    assert list(examine(after.database)) == []
+
+
+def test_servers_whose_clocks_differ_by_an_hour_lose_nothing(running: Service, clock: ManualClock) -> None:
+    """On one database, taking turns: each takes the other's leases for overdue or for very long."""
+    ahead = ManualClock()
+    ahead.advance(HOUR)
+    other = Service(running.database, clock=ahead)
+    create(running, definition(lease_seconds=5, budget=6, max_attempts=50))
+    for step in range(120):
+        one = (running, other)[step % 2]
+        sweep(one)
+        for trial in suggest(one, "s", ONE).view.trials:
+            if step % 5 < 2:
+                observe(one, "s", Value(float(step), trial.number, attempt=trial.attempt))
+        clock.advance(1)
+        ahead.advance(1)
+    study = get(running, "s")
+    assert (study.state, study.counts.completed, study.counts.trials) == ("complete", 6, 6)
+    assert list(examine(running.database)) == []
+
+
+def test_keys_are_kept_for_their_hours_and_then_forgotten(running: Service, clock: ManualClock) -> None:
+    create(running, definition())
+    first = suggest(running, "s", ONE, Key("s", "k", "f"))
+    clock.advance(24 * HOUR - 1)
+    forget_keys(running, 24, seconds_since=24 * HOUR)
+    assert suggest(running, "s", ONE, Key("s", "k", "f")).view == first.view
+    clock.advance(2)
+    forget_keys(running, 24, seconds_since=2)
+    assert not suggest(running, "s", ONE, Key("s", "k", "f")).replayed
+
+
+def test_a_clock_that_is_days_ahead_forgets_no_key(running: Service, clock: ManualClock) -> None:
+    """What counts is the time that has really passed: a minute lets keys age by two minutes at most."""
+    create(running, definition())
+    first = suggest(running, "s", ONE, Key("s", "k", "f"))
+    clock.advance(72 * HOUR)
+    for _ in range(60):
+        forget_keys(running, 24, seconds_since=60)
+    assert suggest(running, "s", ONE, Key("s", "k", "f")).view == first.view

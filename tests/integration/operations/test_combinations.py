@@ -1,0 +1,275 @@
+"""Features of studies together: what goes together is accepted, and its trials and its log are right; the rest is
+refused. The studies are drawn by seed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import recommendation, row
+from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Failure, Value, edit, observe, queue, repeat, report, suggest
+
+ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
+SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
+GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow"]}
+COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
+PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
+HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
+SHARES = ("resin", "filler", "solvent")
+DYES = [f"dye {number}" for number in range(12)]
+CATALOGUE = {
+    "name": "dye",
+    "kind": "catalogue",
+    "table": "\n".join(["dye,size,polarity", *(f"{dye},{k % 5},{k * k % 7}" for k, dye in enumerate(DYES))]),
+}
+METRIC = "price"
+OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
+FEATURES: dict[str, dict[str, Any]] = {
+    "periodic": {},
+    "context": {},
+    "conditions": {},
+    "baseline": {"baseline": {"speed": 3, "glue": "slow"}},
+    "constraints": {
+        "constraints": ["speed <= 1 + angle / 30", 'not (glue == "fast" and speed > 8)', "count + speed <= 11"]
+    },
+    "bounds": {"metrics": [METRIC], "outcome_constraints": [{"metric": METRIC, "upper": 6}]},
+    "objectives": {"objectives": OBJECTIVES, "direction": None},
+    "patience": {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
+    "median": {"early_stopping": {"rule": "median", "max_steps": 9, "after_trials": 2}},
+    "asha": {"early_stopping": {"rule": "asha", "max_steps": 9, "eta": 2}},
+    "prior": {"prior": {"angle": {"around": 350, "width": 30}, "glue": {"weights": {"fast": 3}}}},
+    "cost": {"cost": "told"},
+    "per cost": {"cost": "told", "per_cost": True},
+    "measured": {"cost": "measured", "per_cost": True},
+    "mixtures": {"mixtures": [{"parameters": ["resin", "filler", "solvent"], "at_most": 2, "least": 0.1}]},
+    "noise": {"noise_std": 0.1},
+    "robust": {"robust": True},
+    "failing": {"failure_limit": None},
+    "stop": {"stop": {"no_gain_for": 50}},
+    "fixed": {},
+    "partial": {"metrics": ["mass"]},
+    "edited": {},
+    "older": {"transfer_from": ["old"]},
+    "catalogue": {},
+    "plates": {"plates": {"size": 2, "shared": ["glue"]}},
+    "descriptors": {},
+    "repeated": {},
+    "tolerance": {"tolerance": 1e-9},
+}
+"""Fields of a definition, by what they are about."""
+EXCLUDED: set[frozenset[str]] = {
+    frozenset(pair)
+    for one, others in {
+        "context": ("objectives", "median", "asha", "per cost", "measured", "stop", "tolerance"),
+        "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
+        "objectives": ("noise", "stop", "tolerance", "baseline"),
+        "cost": ("median", "asha"),
+        "per cost": ("median", "asha"),
+        "plates": ("median", "asha"),
+    }.items()
+    for pair in ((one, other) for other in others)
+}
+"""What does not go together. Decision 0080 has the reasons."""
+SAME_FIELD = {
+    frozenset(pair)
+    for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
+    for pair in combinations(group, 2)
+}
+
+
+PERIODIC = FloatAxis("angle", 0.0, 360.0, periodic=True)
+
+
+def made(features: list[str]) -> StudyDefinition:
+    """The definition of a study with these features."""
+    parameters = {name: dict(each) for name, each in PLAIN.items()}
+    if "periodic" in features:
+        parameters["angle"]["periodic"] = True
+    if "context" in features:
+        parameters["humidity"] = HUMIDITY
+    if "mixtures" in features:
+        parameters |= {name: {"name": name, "kind": "float", "low": 0, "high": 1} for name in SHARES}
+    if "catalogue" in features:
+        parameters["dye"] = CATALOGUE
+    if "conditions" in features:
+        parameters["count"]["when"] = {"glue": ["fast"]}
+    fields: dict[str, Any] = {"direction": "minimize"}
+    if "descriptors" in features:
+        parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
+    for each in features:
+        fields |= FEATURES[each]
+    if {"objectives", "early_stopping"} <= fields.keys():
+        fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
+    if {"partial", "bounds"} <= set(features):
+        fields["metrics"] = [METRIC, "mass"]
+    return definition(**fields, parameters=list(parameters.values()))
+
+
+def drawn(seed: int) -> list[str]:
+    """Features that go together."""
+    rng, found = np.random.default_rng(seed), list[str]()
+    for index in rng.permutation(len(FEATURES)):
+        each = list(FEATURES)[index]
+        pairs = {frozenset((each, other)) for other in found}
+        if rng.random() < 0.6 and not pairs & (EXCLUDED | SAME_FIELD):
+            found.append(each)
+    return found
+
+
+@pytest.mark.parametrize("pair", [pair for pair in combinations(FEATURES, 2) if frozenset(pair) not in SAME_FIELD])
+def test_two_features_go_together_unless_that_makes_no_sense(pair: tuple[str, str]) -> None:
+    if frozenset(pair) not in EXCLUDED:
+        assert made(list(pair)).id == "s"
+        return
+    with pytest.raises(ValidationError) as refused:
+        made(list(pair))
+    assert all(len(fault["msg"]) > 20 for fault in refused.value.errors())
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[] if seed in (0, 2, 3, 12) else pytest.mark.long) for seed in range(300)]
+)
+def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
+    database: Database, clock: ManualClock, running: Service, seed: int
+) -> None:
+    features, rng = drawn(seed), np.random.default_rng(seed)
+    if "older" in features:
+        create(running, definition(id="old", parameters=list(PLAIN.values()), metrics=[METRIC]))
+        for angle in range(0, 360, 45):
+            point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
+            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
+    create(running, made(features))
+    context: dict[str, Any] | None = None
+    trials: list[Trial] = []
+    for step in range(9):
+        if "edited" in features and step == 5:
+            edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
+        if "context" in features:
+            context = {"humidity": round(float(rng.random()), 3)}
+        fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
+        # The trials of an answer are on one plate, so an odd plate of two leaves room for one.
+        plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
+        if "plates" in features and step == 6:
+            control = {**trials[-1].parameters, **(context or {})}
+            assert queue(running, "s", control, plate="open").view.plate == (trials[-1].plate or 0) + 1
+        trials = suggest(running, "s", Ask(1 + step % 2, fixed=fixed, context=context, plate=plate)).view.trials
+        assert [trial.origin for trial in trials] == ["queued"] or "plates" not in features or step != 6
+        assert len(trials) == 1 + step % 2
+        assert len({(trial.plate, trial.parameters["glue"] if trial.plate else None) for trial in trials}) == 1
+        assert (trials[0].plate is not None) == ("plates" in features)
+        for trial in trials:
+            check(running, trial.parameters, {**(fixed or {}), **(context or {})})
+            evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
+        if "plates" in features and step == 2:  # in another well of the same plate
+            value, told = measured(features, trials[0].parameters)
+            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
+            observe(running, "s", own)
+        if "repeated" in features and step == 4:
+            where: dict[str, Any] = {"plate": "open"} if "plates" in features else {}
+            again = repeat(running, "s", trial=trials[0].number, **where).view.trials
+            assert [trial.parameters for trial in again] == [trials[0].parameters]
+        if "partial" in features and step % 3 == 2:
+            complete(running, late=step == 8)
+    found = recommendation(running, "s", context=context)
+    if "objectives" not in features:
+        assert found.model is not None
+        check(running, found.model.parameters, context or {})
+        assert (found.model.changes is not None) == ("baseline" in features)
+    assert_its_log_tells_all(database, clock, running, context)
+
+
+def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
+    """A point is one of the study's space, has some values, and is below the end of a periodic parameter; its shares
+    sum to 1 to the last digit."""
+    space = definition_of(row(running, "s").definition).space()
+    assert space.problems(point) == {}
+    assert space.admits(point)
+    if space.mixtures:
+        assert sum(Fraction(str(point[name])) for name in SHARES) == 1
+    assert held.items() <= point.items()
+    assert point["angle"] < (360.0 if space.axes[0] == PERIODIC else 361.0)
+
+
+def evaluate(running: Service, features: list[str], number: int, point: dict[str, Any], *, fails: bool) -> None:
+    if fails or ("failing" in features and point["speed"] > 5.0):
+        observe(running, "s", Failure(number))
+        return
+    value, told = measured(features, point, number)
+    if {"patience", "median", "asha"} & set(features):
+        last = told["metrics"][METRIC] if value is None else value
+        first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
+        if report(running, "s", number, (1, first), (5, last)).view.stop:
+            add_rest(running, number)
+            return
+    if "partial" in features:
+        tell_some(running, number, value, {**told, "metrics": {**told["metrics"], "mass": 1.0 + number}})
+        return
+    observe(running, "s", Value(value, number, **told))  # type: ignore[arg-type]
+
+
+def measured(
+    features: list[str], point: dict[str, Any], number: int | None = None
+) -> tuple[float | None, dict[str, Any]]:
+    """What is measured at a point: the value, unless there are several objectives, and costs and metrics."""
+    angle = np.cos(np.radians(point["angle"] + 5.0))
+    value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
+    value += (point.get("resin", 0.6) - 0.6) ** 2
+    price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
+    told: dict[str, Any] = {}
+    if {"cost", "per cost"} & set(features):
+        told = {"cost": 1.0 + price}
+    if "measured" in features and number is None:  # a result without a trial has no seconds
+        told = {"cost": 1.0}
+    if {"bounds", "objectives"} & set(features):
+        told["metrics"] = {METRIC: price}
+    if "objectives" in features:
+        told["metrics"]["quality"] = -value
+    if "partial" in features:
+        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0}
+    return None if "objectives" in features else value, told
+
+
+def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
+    """A part of a result, another one from trial to trial: its first numbers, its last ones, or all."""
+    names = list(told["metrics"])
+    kept = [names[: number % 3], names[number % 3 :], names][number % 3]
+    metrics = {name: told["metrics"][name] for name in kept}
+    value = None if number % 3 == 1 and kept else value
+    if value is not None or kept:
+        observe(running, "s", Value(value, number, partial=True, **{**told, "metrics": metrics}))  # type: ignore[arg-type]
+    else:
+        observe(running, "s", Value(None, number, **told))  # type: ignore[arg-type]
+
+
+def add_rest(running: Service, number: int) -> None:
+    """Add what the result of a stopped trial lacks, if it has a result."""
+    for result in list_observations(running, "s", 0, 100).items:
+        if result.trial == number and result.missing:
+            observe(running, "s", Value(None, number, metrics=dict.fromkeys(result.missing, 3.0)))  # type: ignore[arg-type]
+
+
+def complete(running: Service, *, late: bool) -> None:
+    """Add what results lack; not to every second one unless it is late."""
+    for result in list_observations(running, "s", 0, 100).items:
+        if result.missing and result.trial is not None and (late or result.trial % 2):
+            metrics = {name: 2.0 + result.seq for name in result.missing if name != "value"}
+            value = 1.0 if "value" in result.missing else None
+            part = Value(value, result.trial, metrics=metrics)  # type: ignore[arg-type]
+            observed = observe(running, "s", part).view.observation
+            assert observed is not None
+            assert observed.missing == []

@@ -1,0 +1,135 @@
+"""Constraints on parameters in the life of a study: what is refused, and that no trial violates one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations import analysis
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
+from tests.integration.operations.test_fixed import EVERY_KIND
+from tests.integration.operations.verbs import Ask, Value, observe, observe_batch, queue, suggest
+
+CONSTRAINTS = ["x + drop <= 1", "0.001 <= lr * n", "n * drop <= 20"]
+FINITE = [{"name": "a", "kind": "int", "low": 1, "high": 4}, {"name": "b", "kind": "int", "low": 1, "high": 4}]
+
+
+def holds(point: dict[str, Any]) -> bool:
+    """By the constraints, written down once more."""
+    x, rate, n, drop = point["x"], point["lr"], point["n"], point["drop"]
+    return bool(x + drop <= 1 and rate * n >= 0.001 and n * drop <= 20)
+
+
+def constrained(**changes: Any) -> Any:
+    return definition(**{"parameters": EVERY_KIND, "constraints": CONSTRAINTS, **changes})
+
+
+def test_trials_satisfy_the_constraints_and_the_study_is_replayed_exported_and_imported(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """One by one, in batches, with values fixed, and queued."""
+    create(running, constrained())
+    points = [queue(running, "s", {**EVERY_POINT, "x": 0.1}).view.parameters]
+    for fixed in [None, None, {"drop": 0.6}, {"n": 99}, {"x": 0.95, "bias": True}, None]:
+        for trial in suggest(running, "s", Ask(3, fixed=fixed)).view.trials:
+            points.append(trial.parameters)
+            observe(running, "s", Value(trial.parameters["x"] + trial.number % 3, trial.number))
+    assert len(points) == 19
+    assert all(map(holds, points))
+    assert replay(running, "s").diverged == []
+    assert list(examine(database)) == []
+    lines = list(json_lines(running, "s"))
+    before = suggest(running, "s", Ask()).view.trials[0].parameters
+    delete(running, "s")
+    import_study(database, lines)
+    after = suggest(Service(database, clock=clock), "s", Ask()).view.trials[0]
+    assert (after.origin, after.parameters) == ("policy", before)
+
+
+EVERY_POINT = {
+    "x": 0.0, "lr": 0.1, "n": 5, "drop": 0.3, "widths": None, "size": "S", "bias": False, "solvent": ["water", None],
+}  # fmt: skip
+
+
+def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_number(running: Service) -> None:
+    create(running, constrained())
+    outside = {**EVERY_POINT, "x": 0.9, "n": 99}
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    wrong = (
+        lambda: queue(running, "s", outside),
+        lambda: observe(running, "s", Value(1.0, parameters=outside)),
+        lambda: observe(running, "s", Value(1.0, trial.number, parameters=outside)),
+    )
+    for attempt in wrong:
+        with pytest.raises(Invalid) as refusal:
+            attempt()
+        assert [(error.pointer, error.code) for error in refusal.value.errors] == [
+            ("/parameters", "constraint_violated")
+        ] * 2
+        assert "violates the study's constraint 0, x + drop <= 1; give a point" in refusal.value.errors[0].detail
+        assert "constraint 2, n * drop <= 20" in refusal.value.errors[1].detail
+    items = observe_batch(running, "s", [Value(1.0, parameters=outside), Value(1.0, parameters=EVERY_POINT)]).view.items
+    assert [item.status for item in items] == [422, 200]
+
+
+def test_values_that_leave_no_feasible_point_are_refused(running: Service) -> None:
+    create(running, constrained())
+    with pytest.raises(Invalid) as refusal:
+        suggest(running, "s", Ask(fixed={"n": 99, "drop": 0.9}))
+    assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/fixed", "constraint_violated")]
+    assert "leaves no point that satisfies the study's constraint 2" in str(refusal.value)
+
+
+def test_a_finite_study_is_complete_when_its_feasible_points_are_handed_out(running: Service) -> None:
+    create(running, definition(parameters=FINITE, constraints=["a * b <= 4", "a <= b"]))
+    answer = suggest(running, "s", Ask(9)).view
+    found = {(trial.parameters["a"], trial.parameters["b"]) for trial in answer.trials}
+    assert (found, answer.reason) == ({(1, 1), (1, 2), (1, 3), (1, 4), (2, 2)}, "exhausted")
+    for trial in answer.trials:
+        observe(running, "s", Value(1.0, trial.number))
+    assert suggest(running, "s", Ask()).view.study.state == "complete"
+
+
+def test_quasi_random_points_satisfy_the_constraints(hasty: Service) -> None:
+    create(hasty, constrained())
+    trials = suggest(hasty, "s", Ask(20)).view.trials
+    assert {trial.origin for trial in trials} == {"policy", "fallback"}
+    assert all(holds(trial.parameters) for trial in trials)
+
+
+def test_cells_without_feasible_points_are_pruned_in_the_partition(running: Service) -> None:
+    create(running, definition(constraints=["x <= -0.5"]))
+    for _ in range(8):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(trial.parameters["x"], trial.number))
+    cells, _ = analysis.partition(running, "s", 0, 1000, None)
+    outside = [cell.status for cell in cells if cell.low["x"] > -0.5]
+    assert outside
+    assert set(outside) == {"pruned"}
+
+
+def test_another_list_of_constraints_is_another_study(running: Service) -> None:
+    create(running, definition(constraints=["x + y <= 1"]))
+    create(running, definition(constraints=[" x + y <= 1"]))
+    with pytest.raises(StudyExists, match=r"constraints\.0 is 'x \+ y <= 1', not 'x \+ y <= 2'"):
+        create(running, definition(constraints=["x + y <= 2"]))
+    with pytest.raises(StudyExists, match="constraints has 1 items, not 0"):
+        create(running, definition())
+
+
+@pytest.mark.parametrize("system", OF_THE_PAPER)
+def test_a_system_that_cannot_keep_constraints_says_so(system: str) -> None:
+    with pytest.raises(ValidationError, match="the profile auto supports them") as refusal:
+        definition(constraints=["x + y <= 1"], algorithm=SYSTEMS[system])
+    assert refusal.value.errors()[0]["loc"] == ("constraints",)

@@ -1,0 +1,56 @@
+"""After a correction the model is the one that would have been built without the mistake."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import predict, recommendation
+from adabkb_service.operations.service import Service
+from tests.integration.operations.conftest import definition
+from tests.integration.operations.verbs import Value, correct, observe
+
+POINTS = [{"x": -0.9 + 0.2 * i, "y": 0.02 * 1.7**i} for i in range(14)]
+SOMEWHERE = [{"x": -0.5, "y": 1.0}, {"x": 1.5, "y": 40.0}, POINTS[3]]
+WRONG, PLACE = 1000.0, 6
+
+
+def objective(point: dict[str, float]) -> float:
+    return math.sin(3 * point["x"]) + (math.log(point["y"]) - 1) ** 2
+
+
+def told(running: Service, study_id: str, profile: str, wrong: dict[int, float]) -> None:
+    """A study of the results at all points, some of them replaced."""
+    create(running, definition(id=study_id, algorithm={"profile": profile}))
+    for i, point in enumerate(POINTS):
+        observe(running, study_id, Value(wrong.get(i, objective(point)), parameters=point))
+
+
+def model_of(running: Service, study_id: str) -> list[tuple[float, float]]:
+    return [(found.mean or 0.0, found.std or 0.0) for found in predict(running, study_id, SOMEWHERE).view.predictions]
+
+
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_a_wrong_value_that_is_corrected_leaves_no_trace(running: Service, profile: str) -> None:
+    told(running, "right", profile, {})
+    told(running, "wrong", profile, {PLACE: WRONG})
+    assert not np.allclose(model_of(running, "wrong"), model_of(running, "right"), rtol=0.1)
+    correct(running, "wrong", PLACE + 1, {"value": objective(POINTS[PLACE])}, "misread")
+    expected, found = np.array(model_of(running, "right")), np.array(model_of(running, "wrong"))
+    # Constants are fitted, from another start: to a small part of what the model does not know anyway.
+    assert np.abs(found[:, 0] - expected[:, 0]).max() <= 0.05 * expected[:, 1].max()
+    assert found[:, 1] == pytest.approx(expected[:, 1], rel=0.05)
+    assert recommendation(running, "wrong").observed == recommendation(running, "right").observed
+
+
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_whatever_the_mistake_was_the_model_after_it_is_the_same(running: Service, profile: str) -> None:
+    """Exactly: it is a function of the record as it stands, not of how it came about."""
+    for study_id, place, wrong in (("low", 2, -WRONG), ("high", 9, WRONG)):
+        told(running, study_id, profile, {place: wrong})
+        correct(running, study_id, place + 1, {"excluded": True})
+        correct(running, study_id, place + 1, {"value": objective(POINTS[place]), "excluded": False})
+    assert model_of(running, "low") == model_of(running, "high")

@@ -1,0 +1,120 @@
+"""What evaluations cost: told or measured, spent, and suggestions per cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, change, correct, observe, suggest
+
+BESIDE_COST = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", "direction": "minimize"}]
+PER_COST: dict[str, Any] = {"cost": "told", "per_cost": True, "budget": {"cost": 100.0}}
+
+
+def test_a_study_stops_handing_out_when_its_budget_of_cost_is_spent_and_can_be_redone(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    created = create(running, definition(**PER_COST)).view
+    assert created.model_dump(mode="json")["budget"] == {"cost": 100.0}
+    assert (created.cost_spent, created.metrics) == (0.0, ["cost"])
+    for _ in range(8):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        x = trial.parameters["x"]
+        observe(running, "s", Value(x, trial.number, cost=10.0 + abs(x)))
+    lines = list(json_lines(running, "s"))
+    while trials := suggest(running, "s", Ask()).view.trials:
+        observe(running, "s", Value(0.0, trials[0].number, cost=10.0))
+    study = create(running, definition(**PER_COST)).view
+    assert (study.state, study.reason) == ("complete", "budget")
+    assert study.cost_spent is not None
+    assert 100.0 <= study.cost_spent < 112.0
+    assert replay(running, "s").diverged == []
+    assert list(examine(database)) == []
+    delete(running, "s")
+    import_study(database, lines)
+    assert suggest(Service(database, clock=clock), "s", Ask()).view.trials[0].origin == "policy"
+
+
+def test_measured_costs_are_the_seconds_of_the_attempt_and_a_repeated_result_costs_nothing(
+    clock: ManualClock, running: Service
+) -> None:
+    create(running, definition(cost="measured", budget={"cost": 60}))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    clock.advance(42.5)
+    first = observe(running, "s", Value(1.0, trial.number)).view
+    assert first.observation is not None
+    assert first.observation.metrics == {"cost": 42.5}
+    clock.advance(9.0)
+    again = observe(running, "s", Value(1.0, trial.number)).view
+    assert again.observation == first.observation
+    told = observe(running, "s", Value(1.0, parameters=trial.parameters, cost=7.0)).view.observation
+    assert told is not None
+    assert told.metrics == {"cost": 7.0}
+    assert suggest(running, "s", Ask()).view.trials, "49.5 of 60 are spent"
+
+
+def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Service) -> None:
+    create(running, definition(cost="told", budget={"cost": 10}))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(1.0, trial.number, cost=50.0))
+    assert suggest(running, "s", Ask()).view.reason == "budget"
+    correct(running, "s", 1, {"metrics": {"cost": 5.0}})
+    assert suggest(running, "s", Ask()).view.trials
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "sentence"),
+    [
+        ({"budget": {"cost": 9}}, "budget", "also needs the field cost"),
+        ({"per_cost": True}, "per_cost", "also needs the field cost"),
+        ({"cost": "told", "algorithm": {"profile": "paper"}}, "cost", "needs the profile auto"),
+        ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "nobody tells the cost"),
+        (
+            {"cost": "told", "direction": None, "objectives": BESIDE_COST},
+            "cost",
+            "cannot be combined with an objective of this name",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changes: dict[str, Any], place: str, sentence: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        definition(**changes)
+    (error,) = refusal.value.errors()
+    assert error["ctx"]["field"] == place
+    assert sentence in error["msg"]
+
+
+def test_costs_that_are_missing_or_not_positive_or_of_no_use_are_refused(running: Service) -> None:
+    create(running, definition(**PER_COST))
+    create(running, definition(id="plain"))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    (other,) = suggest(running, "plain", Ask()).view.trials
+    for study, result, pointer in (
+        ("s", Value(1.0, trial.number), "/metrics"),
+        ("s", Value(1.0, trial.number, metrics={"cost": -1.0}), "/metrics/cost"),
+        ("s", Value(1.0, trial.number, cost=1e300), "/metrics/cost"),
+        ("plain", Value(1.0, other.number, cost=1.0), "/cost"),
+    ):
+        with pytest.raises(Invalid) as refusal:
+            observe(running, study, result)
+        assert refusal.value.errors[0].pointer == pointer
+
+
+def test_a_budget_of_cost_stays(running: Service) -> None:
+    create(running, definition(**PER_COST))
+    with pytest.raises(Invalid, match="is a cost budget"):
+        change(running, "s", {"budget": 5})
+    with pytest.raises(StudyExists, match=r"budget\.cost is 100.0, not 50.0"):
+        create(running, definition(**{**PER_COST, "budget": {"cost": 50}}))

@@ -1,0 +1,291 @@
+"""A running study's space is edited: which results count then, what the model makes of it, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.errors import Invalid, StudyExists, TrialFinished
+from adabkb_service.operations import predict
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.why import why
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import TrialRow
+from tests.calls import watching
+from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Value, change, edit, get, observe, queue, release, retry, suggest
+
+Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}
+MIXED: list[dict[str, Any]] = [
+    {"name": "x", "kind": "float", "low": -1, "high": 2},
+    {"name": "n", "kind": "int", "low": 1, "high": 9},
+    {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},
+]
+SHARES: list[dict[str, Any]] = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("water", "oil")]
+MOMENTUM = {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["a"]}}
+
+
+def x_between(low: float, high: float) -> dict[str, Any]:
+    return {"name": "x", "kind": "float", "low": low, "high": high}
+
+
+def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
+    """The parameters of so many trials, one after the other, the best of which is where ``n`` is 3 and x is 0.3."""
+    points = []
+    for _ in range(count):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        x, other = trial.parameters["x"], trial.parameters.get("momentum", 0.5)
+        observe(running, "s", Value((x - 0.3) ** 2 + (trial.parameters.get("n", 3) - 3) ** 2 + other, trial.number))
+        points.append(dict(trial.parameters))
+    return points
+
+
+def observed(running: Service, *places: float) -> None:
+    """Results at these x, of their own value."""
+    for x in places:
+        observe(running, "s", Value(x, parameters={"x": x, "y": 1.0}))
+
+
+def test_a_study_goes_on_in_the_spaces_that_it_is_edited_to_and_its_log_tells_the_same(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Bounds narrowed and widened, a choice dropped and added, a parameter added under a condition: every trial is of
+    the space of its time; replay, doctor, export and import follow, and the next decision is the same after them."""
+    create(running, definition(parameters=MIXED))
+    evaluate(running, 5)
+    edit(running, {**MIXED[1], "low": 2, "high": 4}, {**MIXED[2], "choices": ["c", "a"]}, MOMENTUM, momentum=0.5)
+    second = evaluate(running, 5)
+    assert {point["n"] for point in second} <= {2, 3, 4}
+    assert all(point["kind"] in "ca" and ("momentum" in point) == (point["kind"] == "a") for point in second)
+    study = edit(running, {**MIXED[1], "high": 30}, {**MIXED[2], "choices": ["c", "a", "z"]})
+    assert (study.space_version, study.defaults) == (3, {"momentum": 0.5})
+    assert [parameter.name for parameter in study.parameters] == ["x", "n", "kind", "momentum"]
+    assert any(point["n"] > 9 or point["kind"] == "z" for point in evaluate(running, 8))
+    assert why(running, "s", 18).decision is not None
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(running: Service) -> None:
+    """They are not the best, not recommended, not in the model; widened again, they are."""
+    create(running, definition())
+    observed(running, -0.9, 0.5, 1.0)
+    study = edit(running, x_between(0, 2))
+    assert study.best.parameters["x"] == 0.5
+    assert study.counts.observations == 3
+    assert [row.outside for row in list_observations(running, "s", 0, 9).items] == [True, False, False]
+    found = predict.recommendation(running, "s")
+    assert found.model is not None
+    assert found.model.parameters["x"] == 0.5
+    assert predict.model(running, "s").observations == 2
+    assert Overview(running).history("s")["records"] == [(2, 0.5)]
+    wide = edit(running, x_between(-1, 2))
+    assert (wide.best.parameters["x"], predict.model(running, "s").observations) == (-0.9, 3)
+
+
+def test_constraints_are_replaced_and_what_violates_them_does_not_count(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Trials follow them at once; without them, all results count again; the log tells all."""
+    create(running, definition(parameters=MIXED, seed=2))
+    evaluate(running, 6)
+
+    def constrained(*constraints: str) -> Any:
+        changes = PatchStudyBody.model_validate({"constraints": list(constraints)}).changes()
+        return change(running, "s", changes).view
+
+    study = constrained("n <= 4", 'not (kind == "a" and x > 0)')
+    assert (study.space_version, study.constraints) == (2, ["n <= 4", 'not (kind == "a" and x > 0)'])
+    for row in list_observations(running, "s", 0, 9).items:
+        point = row.parameters
+        assert row.outside == (point["n"] > 4 or (point["kind"] == "a" and point["x"] > 0))
+    points = evaluate(running, 6)
+    assert all(point["n"] <= 4 and not (point["kind"] == "a" and point["x"] > 0) for point in points)
+    assert constrained("n <= 4", 'not (kind == "a" and x > 0)').space_version == 2
+    assert constrained().constraints == []
+    assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
+    evaluate(running, 2)
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_mixtures_priors_and_the_baseline_are_replaced(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Trials follow them at once; without them, all results count again; the log tells all."""
+    create(running, definition(parameters=[*MIXED, *SHARES], seed=2))
+    evaluate(running, 5)
+
+    def replaced(**fields: Any) -> Any:
+        return change(running, "s", PatchStudyBody.model_validate(fields).changes()).view
+
+    fields: dict[str, Any] = {
+        "mixtures": [{"parameters": ["water", "oil"], "total": 1}],
+        "prior": {"x": {"around": 0.4, "width": 0.1}},
+        "baseline": {"kind": "c", "n": 3},
+    }
+    study = replaced(**fields)
+    assert (study.space_version, study.baseline) == (2, {"kind": "c", "n": 3})
+    for row in list_observations(running, "s", 0, 9).items:
+        assert row.outside == (abs(row.parameters["water"] + row.parameters["oil"] - 1) > 1e-6)
+    points = evaluate(running, 5)
+    assert all(point["water"] + point["oil"] == pytest.approx(1, abs=1e-6) for point in points)
+    found = predict.recommendation(running, "s")
+    assert found.model is not None
+    assert {each.parameter for each in found.model.changes or ()} <= {"kind", "n"}
+    assert found.model.changes is not None, "which a study without a baseline has not"
+    assert replaced(**{**fields, "baseline": {"n": 3, "kind": "c"}}).space_version == 2
+    study = replaced(mixtures=[], prior={}, baseline={})
+    assert (study.space_version, study.mixtures, study.prior, study.baseline) == (3, [], {}, {})
+    assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
+    evaluate(running, 2)
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_rows_from_before_a_parameter_was_added_have_its_default(running: Service) -> None:
+    create(running, definition())
+    observed(running, 0.5, 1.0)
+    study = edit(running, {"name": "m", "kind": "int", "low": 1, "high": 5}, m=2)
+    assert study.best.parameters == {"x": 0.5, "y": 1.0, "m": 2}
+    assert list_observations(running, "s", 0, 1).items[0].parameters == {"x": 0.5, "y": 1.0}
+    found = predict.recommendation(running, "s")
+    assert found.model is not None
+    assert found.model.parameters == {"x": 0.5, "y": 1.0, "m": 2}
+
+
+def test_a_result_of_a_trial_from_before_an_edit_is_taken(database: Database, running: Service) -> None:
+    """However it is told; of one outside it is kept, and does not count."""
+    create(running, definition(seed=1))
+    trials = suggest(running, "s", Ask(4)).view.trials
+    edit(running, {"name": "m", "kind": "int", "low": 1, "high": 5}, m=2)
+    first, second, third, fourth = trials
+    observe(running, "s", Value(5.0, first.number))
+    observe(running, "s", Value(6.0, second.number, parameters=second.parameters))
+    moved = observe(running, "s", Value(7.0, third.number, parameters={**third.parameters, "x": 1.5})).view
+    assert moved.observation is not None
+    assert moved.observation.parameters == {**third.parameters, "x": 1.5, "m": 2}
+    x = fourth.parameters["x"]
+    edit(running, x_between(x + 0.01, 2.5) if x < 1 else x_between(-1, x - 0.01))
+    outside = observe(running, "s", Value(-9.0, fourth.number, parameters=fourth.parameters)).view
+    assert outside.observation is not None
+    assert outside.observation.outside
+    assert outside.trial is not None
+    assert outside.trial.state == "completed"
+    assert outside.study.best is not None
+    assert outside.study.best.value > 0
+    evaluate(running, 2)
+    assert list(examine(database)) == []
+    assert replay(running, "s").diverged == []
+
+
+def test_trials_that_wait_are_handed_out_with_the_default_or_taken_back(running: Service) -> None:
+    create(running, definition(failure_limit=1))
+    queue(running, "s", {"x": -0.5, "y": 1})
+    queue(running, "s", {"x": 1.5, "y": 1})
+    (leased,) = suggest(running, "s", Ask()).view.trials
+    study = edit(running, x_between(0, 2), {"name": "m", "kind": "bool"}, m=True)
+    assert (study.counts.active, study.counts.queued, study.counts.failed) == (1, 1, 0)
+    (waiting,) = suggest(running, "s", Ask(fixed={"m": True})).view.trials
+    assert waiting.parameters == {"x": 1.5, "y": 1, "m": True}
+    release(running, "s", leased.number)
+    answer = suggest(running, "s", Ask()).view
+    assert (answer.trials[0].number, answer.study.state) == (3, "running")
+    assert answer.study.counts.failed == 1
+    with pytest.raises(TrialFinished, match="Trial 1 is outside of the study's space, which was edited"):
+        retry(running, "s", leased.number)
+
+
+def test_a_study_whose_points_were_all_handed_out_goes_on_in_a_wider_space(running: Service) -> None:
+    create(running, definition(parameters=[{"name": "x", "kind": "int", "low": 1, "high": 2}]))
+    evaluate(running, 2)
+    assert suggest(running, "s", Ask()).view.reason == "exhausted"
+    assert edit(running, {"name": "x", "kind": "int", "low": 1, "high": 3}).state == "running"
+    assert evaluate(running, 1) == [{"x": 3}]
+    assert suggest(running, "s", Ask()).view.study.state == "complete"
+
+
+def test_a_parameter_may_become_fixed_and_vary_again(running: Service) -> None:
+    create(running, definition())
+    observed(running, 0.5, 1.0)
+    study = edit(running, {"name": "x", "kind": "fixed", "value": 1.0})
+    assert study.best.value == 1.0
+    assert suggest(running, "s", Ask()).view.trials[0].parameters["x"] == 1.0
+    edit(running, {"name": "new", "kind": "fixed", "value": "a"})
+    assert edit(running, {"name": "new", "kind": "categorical", "choices": ["a", "b"]}).best.parameters["new"] == "a"
+
+
+def test_what_changes_nothing_is_no_edit_and_a_revision_may_be_required(running: Service) -> None:
+    head = create(running, definition()).view.revision
+    assert edit(running, {**Y}).revision == head
+    assert edit(running, x_between(0, 2)).revision == head + 1
+    edited = definition(parameters=[x_between(0, 2), Y])
+    assert create(running, edited).created is False
+    with pytest.raises(StudyExists, match=r"parameters\.0\.low is 0\.0, not -1\.0"):
+        create(running, definition())
+
+
+CONSTRAINED = {"constraints": ["x + y <= 1.5"]}
+WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({}, {"parameters": [{"name": "m", "kind": "bool"}]}, "/defaults/m", "value that the new parameter m had in the"),
+    ({}, {"parameters": [{"name": "m", "kind": "bool"}], "defaults": {"m": 3}}, "/defaults/m", "must be one of False"),
+    ({}, {"parameters": [Y], "defaults": {"x": 1}}, "/defaults/x", "x is not among the parameters of this request"),
+    ({}, {"parameters": [Y, Y]}, "/parameters/1/name", "is given twice"),
+    ({}, {"parameters": [{**Y, "when": {"z": [1]}}]}, "/parameters/0/when/z", "is not one of the parameters"),
+    (
+        {"parameters": MIXED},
+        {"parameters": [{"name": "kind", "kind": "fixed", "value": "a"}, {**MOMENTUM, "when": {"kind": ["b"]}}]},
+        "/parameters/1/when/kind/0",
+        "list values that kind takes",
+    ),
+    (CONSTRAINED, {"parameters": [x_between(3, 4)]}, "/parameters", "constraints.0, which"),
+    (CONSTRAINED, {"constraints": ["x + z <= 1"]}, "/constraints/0", "'z' is not a parameter"),
+    (CONSTRAINED, {"constraints": ["y > 1", "x < -2"]}, "/constraints/1", "no point satisfies"),
+    ({"parameters": MIXED}, {"constraints": ["kind == 'd'"]}, "/constraints/0", "'d' is not a value of 'kind'"),
+    (
+        {"parameters": MIXED},
+        {"parameters": [{**MIXED[2], "choices": ["a", "b"]}], "constraints": ["kind != 'c'"]},
+        "/constraints/0",
+        "'c' is not a value of 'kind'",
+    ),
+    (
+        {"parameters": SHARES},
+        {"mixtures": [{"parameters": ["water", "air"]}]},
+        "/mixtures/0/parameters/1",
+        "'air' is not a parameter",
+    ),
+    ({}, {"prior": {"z": {"around": 1, "width": 1}}}, "/prior/z", "is not a parameter of this study"),
+    ({}, {"baseline": {"x": 7}}, "/baseline/x", "outside [-1.0, 2.0]"),
+    ({"algorithm": SYSTEMS["paper"]}, {"constraints": ["x < 1"]}, "/constraints", "create a study of the edited"),
+    ({"algorithm": SYSTEMS["paper"]}, {"parameters": [x_between(0, 2)]}, "/parameters", "create a study of the edited"),
+]
+
+
+def test_an_edit_that_cannot_be_is_refused_and_changes_nothing(running: Service) -> None:
+    for number, (study, changes, pointer, words) in enumerate(WRONG):
+        before = create(running, definition(id=f"s{number}", **study)).view
+        with pytest.raises(Invalid) as refusal:
+            change(running, before.id, PatchStudyBody.model_validate(changes).changes())
+        assert [error.pointer for error in refusal.value.errors] == [pointer]
+        assert words in refusal.value.errors[0].detail
+        assert get(running, before.id) == before
+
+
+def test_after_an_edit_a_suggestion_reads_few_of_the_trials_that_wait(running: Service, study: str) -> None:
+    """The first that wait are outside the space by then; those behind them are not looked at."""
+    for number in range(40):
+        queue(running, study, {"x": number / 40.0, "y": 1.0})
+    first = suggest(running, study, Ask(3)).view.trials
+    edit(running, x_between(0.1, 2.0), Y)
+    for trial in first:
+        release(running, study, trial.number)
+    read: list[str] = []
+    with watching({TrialRow.__init__: lambda _, step: read.append(step)}):
+        (handed,) = suggest(running, study, Ask(1)).view.trials
+    assert handed.parameters["x"] >= 0.1
+    assert 1 <= read.count("call") < 30

@@ -1,0 +1,239 @@
+"""Results: never lost, never doubled, never silently replaced."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
+from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.sweep import sweep
+from adabkb_service.storage.database import Database
+from adabkb_service.study.request import Key
+from tests.integration.inference.held import Held
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    correct,
+    get,
+    heartbeat,
+    observe,
+    queue,
+    release,
+    suggest,
+)
+from tests.waiting import PATIENCE
+
+
+@pytest.fixture
+def trial(running: Service, study: str) -> int:
+    """The number of a trial just issued."""
+    return suggest(running, study, Ask()).view.trials[0].number
+
+
+def lease_again(running: Service, clock: ManualClock) -> None:
+    clock.advance(61)
+    suggest(running, "s", Ask())
+
+
+def test_the_same_result_twice_changes_nothing(running: Service, trial: int) -> None:
+    first = observe(running, "s", Value(1.5, trial, std_error=0.1)).view
+    assert observe(running, "s", Value(1.5, trial, std_error=0.1)).view == first
+
+
+def test_another_result_of_the_same_attempt_is_refused_with_both_values(running: Service, trial: int) -> None:
+    before = observe(running, "s", Value(1.5, trial)).view.study
+    with pytest.raises(ResultConflict, match=r"1\.5.*2\.5"):
+        observe(running, "s", Value(2.5, trial))
+    assert get(running, "s").revision == before.revision
+
+
+def test_a_late_first_result_completes_an_expired_trial(running: Service, trial: int, clock: ManualClock) -> None:
+    clock.advance(1000)
+    sweep(running)
+    assert read.trial(running, "s", trial).state == "expired"
+    late = observe(running, "s", Value(1.0, trial)).view.trial
+    assert late is not None
+    assert (late.state, late.value) == ("completed", 1.0)
+
+
+def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, trial: int, clock: ManualClock) -> None:
+    lease_again(running, clock)
+    observe(running, "s", Value(1.0, trial, attempt=1))
+    second = observe(running, "s", Value(2.0, trial, attempt=2)).view
+    assert second.trial is not None
+    assert second.observation is not None
+    assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
+
+
+def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) -> None:
+    """While a suggestion waits for the model, a result is stored and answered; the suggestion comes all the same."""
+    models = Held(database)
+    models.is_holding = True
+    running = Service(database, clock=clock, inference=models, threads=2)
+    running.open()
+    create(running, definition())
+    trial = queue(running, "s", {"x": 0.5, "y": 1.0}).view.number
+    suggest(running, "s", Ask())
+    with ThreadPoolExecutor(1) as elsewhere:
+        waiting = elsewhere.submit(suggest, running, "s", Ask())
+        answer = observe(running, "s", Value(1.5, trial)).view
+        assert (answer.study.counts.completed, answer.study.best and answer.study.best.value) == (1, 1.5)
+        assert not waiting.done()
+        models.is_holding = False
+        for reply in models.replies:
+            reply()
+        (decided,) = waiting.result(PATIENCE).view.trials
+    assert decided.origin == "policy"
+    running.close()
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_an_attempt_that_never_was_is_invalid(running: Service, trial: int, attempt: int) -> None:
+    """Nor is there one before the first: it would let one lease bring two different values."""
+    with pytest.raises(Invalid) as refused:
+        observe(running, "s", Value(1.0, trial, attempt=attempt))
+    assert [error.pointer for error in refused.value.errors] == ["/attempt"]
+
+
+def test_failing_twice_is_failing_once(running: Service, trial: int) -> None:
+    first = observe(running, "s", Failure(trial, reason="diverged")).view
+    assert observe(running, "s", Failure(trial, reason="diverged")).view == first
+    assert first.observation is None
+
+
+def test_a_completed_trial_cannot_fail_and_a_failed_attempt_has_no_value(running: Service, trial: int) -> None:
+    observe(running, "s", Value(1.0, trial))
+    with pytest.raises(TrialFinished):
+        observe(running, "s", Failure(trial))
+    [other] = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Failure(other.number))
+    with pytest.raises(ResultConflict):
+        observe(running, "s", Value(1.0, other.number))
+
+
+def test_another_attempt_of_a_failed_trial_may_still_bring_its_value(
+    running: Service, trial: int, clock: ManualClock
+) -> None:
+    lease_again(running, clock)
+    observe(running, "s", Failure(trial, attempt=2))
+    found = observe(running, "s", Value(3.0, trial, attempt=1)).view.trial
+    assert found is not None
+    assert (found.state, found.value, found.reason) == ("completed", 3.0, None)
+
+
+def test_an_attempt_that_lost_its_lease_cannot_fail_the_next_one(
+    running: Service, trial: int, clock: ManualClock
+) -> None:
+    lease_again(running, clock)
+    with pytest.raises(LeaseLost):
+        observe(running, "s", Failure(trial, attempt=1))
+    assert read.trial(running, "s", trial).state == "active"
+
+
+def test_a_value_arrives_after_all_leases_ran_out(running: Service, trial: int, clock: ManualClock) -> None:
+    for _ in range(3):
+        lease_again(running, clock)
+    assert read.trial(running, "s", trial).state == "failed"
+    assert observe(running, "s", Value(1.0, trial, attempt=3)).view.study.counts.completed == 1
+
+
+def test_a_point_nobody_suggested_is_an_observation_without_a_trial(running: Service, study: str) -> None:
+    told = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
+    assert told.trial is None
+    assert told.observation is not None
+    assert told.observation.trial is None
+    assert list(told.observation.parameters.items()) == [("x", 0.0), ("y", 1.0)]
+    assert told.study.counts.trials == 0
+    assert told.study.best is not None
+
+
+def test_what_was_actually_run_is_what_is_recorded(running: Service, trial: int) -> None:
+    told = observe(running, "s", Value(1.0, trial, parameters={"x": 1.25, "y": 2.0})).view
+    assert told.observation is not None
+    assert told.trial is not None
+    assert told.observation.parameters == {"x": 1.25, "y": 2.0}
+    assert told.trial.parameters != told.observation.parameters
+
+
+def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int) -> None:
+    observe(running, "s", Value(-100.0, trial))
+    observe(running, "s", Value(5.0, parameters={"x": 1, "y": 1}))
+    corrected = correct(running, "s", 1, {"value": 7.0}, "a typo").view
+    assert corrected.observation.value == 7.0
+    assert corrected.study.best is not None
+    assert corrected.study.best.value == 5.0
+    assert read.trial(running, "s", trial).value == 7.0
+    excluded = correct(running, "s", 2, {"excluded": True}).view
+    assert excluded.study.best is not None
+    assert excluded.study.best.value == 7.0
+    [first, _] = [event for event in read.list_events(running, "s", 0, 100).items if event.kind == "corrected"]
+    assert (first.payload["was"], first.payload["reason"]) == ({"value": -100.0}, "a typo")
+
+
+def test_a_correction_that_changes_nothing_is_no_event(running: Service, trial: int) -> None:
+    before = observe(running, "s", Value(1.0, trial)).view.study.revision
+    assert correct(running, "s", 1, {"value": 1.0}).view.study.revision == before
+
+
+def test_heartbeats_renew_a_lease_and_revive_an_expired_one(running: Service, trial: int, clock: ManualClock) -> None:
+    clock.advance(50)
+    heartbeat(running, "s", trial)
+    clock.advance(50)
+    sweep(running)
+    assert read.trial(running, "s", trial).state == "active"
+    clock.advance(61)
+    sweep(running)
+    assert read.trial(running, "s", trial).state == "expired"
+    revived = heartbeat(running, "s", trial, attempt=1).view.trial
+    assert (revived.state, revived.attempt) == ("active", 1)
+
+
+def test_a_heartbeat_of_a_lost_lease_says_so(running: Service, trial: int, clock: ManualClock) -> None:
+    lease_again(running, clock)
+    with pytest.raises(LeaseLost):
+        heartbeat(running, "s", trial, attempt=1)
+    observe(running, "s", Value(1.0, trial))
+    with pytest.raises(LeaseLost):
+        heartbeat(running, "s", trial)
+
+
+def test_releasing_twice_is_releasing_once(running: Service, trial: int) -> None:
+    first = release(running, "s", trial, attempt=1).view
+    assert first.trial.state == "released"
+    assert release(running, "s", trial, attempt=1).view == first
+    observe(running, "s", Value(1.0, trial))
+    with pytest.raises(TrialFinished):
+        release(running, "s", trial)
+
+
+def test_a_trial_that_never_was_is_said_to_be_unknown(running: Service, study: str) -> None:
+    with pytest.raises(TrialNotFound):
+        observe(running, study, Value(1.0, 99))
+
+
+def test_the_result_as_it_was_told_is_the_same_result_although_it_was_corrected_since(
+    running: Service, trial: int
+) -> None:
+    """A worker that repeats itself knows nothing of the correction, and does not undo it."""
+    observe(running, "s", Value(0.25, trial))
+    correct(running, "s", 1, {"value": 0.5}, "misread")
+    again = observe(running, "s", Value(0.25, trial)).view
+    assert again.observation is not None
+    assert (again.observation.value, again.study.counts.observations) == (0.5, 1)
+    with pytest.raises(ResultConflict, match=r"0\.5.*0\.75"):
+        observe(running, "s", Value(0.75, trial))
+
+
+def test_a_late_copy_of_a_correction_undoes_nothing_that_came_after_it(running: Service, trial: int) -> None:
+    observe(running, "s", Value(1.0, trial))
+    first = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
+    correct(running, "s", 1, {"value": 3.0}, key=Key("s", "k-2", "g"))
+    late = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
+    assert (late.replayed, late.view) == (True, first.view)
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [3.0]

@@ -1,0 +1,177 @@
+"""What the page shows beyond the answers of the API: search, order, thinned results."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from typing import Any
+
+import pytest
+
+from adabkb_service.contract.reports import OneReportBody
+from adabkb_service.contract.requests import PointValueBody, SuggestBody, TrialValueBody
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.errors import StudyNotFound
+from adabkb_service.operations.assessment import assessment
+from adabkb_service.operations.correct import correct
+from adabkb_service.operations.manage import change, create, get
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.predict import recommendation
+from adabkb_service.operations.report import report
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.suggest import suggest
+from adabkb_service.storage.result_table import RowKind, Sort
+
+SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+"""Values rise and fall, so that there are several records and each run of results has an inside."""
+VALUES = [round(math.sin(3.0 * i) + 3.0 / (1 + i), 6) for i in range(40)]
+
+
+def records(values: list[float]) -> list[tuple[int, float]]:
+    """Number and value of each that is smaller than all before it."""
+    before = [math.inf, *accumulate(values, min)]
+    return [(i, value) for i, value in enumerate(values, 1) if value < before[i - 1]]
+
+
+def studied(running: Service, name: str, values: list[float], **more: object) -> str:
+    definition = {
+        "id": name,
+        "direction": "minimize",
+        "parameters": SPACE,
+        "algorithm": {"profile": "paper"},
+        "seed": 1,
+    }
+    create(running, StudyDefinition.model_validate({**definition, **more}))
+    for i, value in enumerate(values):
+        running.do(observe(name, PointValueBody(parameters={"x": i / 100}, value=value)))
+    return name
+
+
+def test_the_records_are_those_of_the_results_that_count(running: Service) -> None:
+    study, page = studied(running, "s", VALUES), Overview(running)
+    assert page.history(study)["records"] == records(VALUES)
+    best = VALUES.index(min(VALUES))
+    running.do(correct(study, best + 1, {"excluded": True}, None))
+    without = [math.inf if i == best else value for i, value in enumerate(VALUES)]
+    assert page.history(study)["records"] == records(without), "kept until the study changes, no longer"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]}],
+    ids=["", "constrained"],
+)
+def test_the_records_go_on_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
+    """What is told in parts, has the records of what is told together; results that break a constraint have none."""
+    study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
+    for i, value in enumerate(VALUES):
+        metrics = {"metrics": {"m": float(i % 4 == 1)}} if more else {}
+        point = PointValueBody.model_validate({"parameters": {"x": i / 100}, "value": value, **metrics})
+        running.do(observe(study, point))
+        values.append(math.inf if metrics and i % 4 == 1 else value)
+        if i % 3 == 0:
+            assert page.history(study)["records"] == records(values)
+    assert len(records(values)) > 3
+
+
+def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
+    study = studied(running, "s", VALUES)
+    assert [each["value"] for each in Overview(running).history(study)["results"]] == VALUES
+    thinned = Overview(running, most_results=10).history(study)
+    kept = [each["value"] for each in thinned["results"]]
+    runs = [VALUES[start : start + 8] for start in range(0, 40, 8)]
+    assert set(kept) == {extreme for run in runs for extreme in (min(run), max(run))}
+    assert thinned["count"] == len(VALUES)
+
+
+def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running: Service) -> None:
+    study, page = studied(running, "s", VALUES[:1]), Overview(running)
+    known: list[float | None] = [None]  # nobody suggested the first point
+    for number, value in enumerate(VALUES[1:5], 1):
+        known.append(recommendation(running, study).gap)
+        running.do(suggest(study, SuggestBody()))
+        running.do(observe(study, TrialValueBody(trial=number, value=value)))
+    assert len(set(known)) == 5
+    assert [each["gap"] for each in page.history(study)["results"]] == known
+
+
+def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: Service) -> None:
+    """Of a study that minimizes what cannot be below 0.9: with the best result 1, at most 0.1 can be gained."""
+    study, page = studied(running, "s", [3.0, 1.0, 2.0]), Overview(running)
+    running.do(suggest(study, SuggestBody()))
+    running.do(observe(study, TrialValueBody(trial=1, value=2.5)))
+    unlimited = running.do(get(study)).view.gap
+    assert unlimited is not None
+    assert unlimited > 0.2
+    running.do(change(study, {"quantities": {"value": {"low": 0.9}}}))
+    outlook = assessment(running, study).outlook
+    (line,) = page.studies("", None, 0, 10).lines
+    shown = [
+        running.do(get(study)).view.gap,
+        recommendation(running, study).gap,
+        outlook.gap,
+        line.gap,
+        page.history(study)["results"][-1]["gap"],
+    ]
+    assert shown == [pytest.approx(0.1)] * 5
+    assert "0.1" in outlook.text
+    running.do(change(study, {"quantities": {"value": {"low": -50.0}}}))
+    assert running.do(get(study)).view.gap == unlimited
+
+
+def test_learning_curves_are_of_the_last_the_best_or_some_trials(running: Service) -> None:
+    study, page = studied(running, "s", [], algorithm={"kind": "random"}, direction="maximize"), Overview(running)
+    for number, value in enumerate((3.0, 9.0, 5.0, 7.0), start=1):
+        running.do(suggest(study, SuggestBody()))
+        running.do(report(study, number, OneReportBody(step=1, value=value)))
+        if number < 4:
+            running.do(observe(study, TrialValueBody(trial=number, value=value)))
+
+    def numbers(**which: Any) -> list[int]:
+        return [each["trial"] for each in page.curves(study, **which)]
+
+    assert numbers() == [1, 2, 3, 4]
+    assert numbers(best=2) == [2, 3], "the fourth has no result yet"
+    assert numbers(numbers=[4, 1, 8]) == [1, 4]
+
+
+def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service) -> None:
+    page = Overview(running)
+    for name, tags in (("alpha", {"owner": "Anna"}), ("beta", {"owner": "ben"}), ("gamma_1", {})):
+        studied(running, name, [1.0], tags=tags)
+        running.clock.advance(1)  # type: ignore[attr-defined]
+
+    def found(text: str = "", state: str | None = None, offset: int = 0, limit: int = 10) -> list[str]:
+        return [line.study.id for line in page.studies(text, state, offset, limit).lines]  # type: ignore[arg-type]
+
+    assert found() == ["gamma_1", "beta", "alpha"]
+    assert found(offset=1, limit=1) == ["beta"]
+    assert found("ANNA") == ["alpha"]
+    assert found("a_") == ["gamma_1"], "no character of a search has a meaning of its own"
+    assert found("%") == []
+    assert found(state="paused") == []
+    assert page.studies("a", None, 0, 10).counts == {"running": 3}
+
+
+def test_rows_come_in_any_order_those_without_a_value_last(running: Service) -> None:
+    study, page = studied(running, "s", []), Overview(running)
+    for worker in ("anna", "ben", "anna"):
+        running.do(suggest(study, SuggestBody(worker=worker)))
+    for trial, value in ((1, 5.0), (2, 7.0)):
+        running.do(observe(study, TrialValueBody(trial=trial, value=value)))
+
+    def found(sort: str, *, descending: bool = False, kind: RowKind | None = None, worker: str = "") -> list[int]:
+        listed = page.table(study, kind, worker, Sort(sort, is_descending=descending), 0, 10)
+        return [line.trial.number for line in listed.lines if line.trial is not None]
+
+    assert found("value") == [1, 2, 3]
+    assert found("value", descending=True) == [2, 1, 3]
+    assert found("trial", descending=True) == [3, 2, 1]
+    assert found("worker", worker="ANN") == [1, 3]
+    assert found("trial", kind="open") == [3]
+    assert page.table(study, None, "", Sort("when"), 1, 1).count == 3
+    assert [trial.number for trial in page.timeline(study)] == [1, 2, 3]
+    assert [result.value for result in page.results_of(study, 2)] == [7.0]
+    with pytest.raises(StudyNotFound):
+        page.history("nowhere")

@@ -1,0 +1,462 @@
+"""Plates in the life of a study: the trials of a plate share values, results share an offset that the model learns, and
+a replay decides alike. Points of the user's own are on no plate, unless the user says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.requests import PointValueBody, SuggestBody
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.errors import Invalid
+from adabkb_service.inference.pool import in_this_process
+from adabkb_service.operations import manage
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import predict
+from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    correct,
+    edit,
+    get,
+    observe,
+    observe_batch,
+    queue,
+    release,
+    repeat,
+    suggest,
+)
+
+SPEED = {"name": "speed", "kind": "float", "low": 0, "high": 10}
+HEAT = {"name": "heat", "kind": "ordinal", "values": [60, 80, 100]}
+GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow", "none"]}
+DAY = {"name": "day", "kind": "int", "low": 1, "high": 9, "context": True}
+PARAMETERS = [SPEED, HEAT, GLUE]
+SIZE = 4
+PLATES = {"size": SIZE, "shared": ["heat"]}
+
+
+def on_plates(**changes: Any) -> StudyDefinition:
+    return definition(**{"parameters": PARAMETERS, "direction": "maximize", "plates": PLATES, **changes})
+
+
+def quality(point: Mapping[str, Any], plate: int | None = None) -> float:
+    offset = 0.0 if plate is None else float(np.random.default_rng(plate).normal())
+    heat = (point["heat"] - 80) ** 2 / 400.0
+    return float(-((point.get("speed", 6.0) - 6.0) ** 2) / 10.0 + (point["glue"] == "fast") - heat + offset)
+
+
+def asked(running: Service, count: int = SIZE, **options: Any) -> list[Trial]:
+    return suggest(running, "s", Ask(count, **options)).view.trials
+
+
+def evaluate(running: Service, trials: Sequence[Trial]) -> None:
+    for trial in trials:
+        observe(running, "s", Value(quality(trial.parameters, trial.plate), trial.number))
+
+
+def test_a_plate_is_asked_for_together_or_trial_by_trial_and_the_log_tells_the_same(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    trials: list[Trial] = []
+    for count in (4, 1, 1, 2, 3, 1, 4, 9):
+        found = asked(running, count)
+        evaluate(running, found)
+        trials += found
+    assert [trial.plate for trial in trials] == [plate for plate in range(1, 6) for _ in range(4)]
+    for _, of_plate in groupby(trials, key=lambda trial: trial.plate):
+        points = [trial.parameters for trial in of_plate]
+        assert len({point["heat"] for point in points}) == 1
+        assert len({str(point) for point in points}) == SIZE
+    assert len({trial.parameters["heat"] for trial in trials}) > 1
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_asking_together_and_one_by_one_gives_the_same_plate(running: Service) -> None:
+    for name in ("together", "apart"):
+        create(running, on_plates(id=name))
+        for step in range(8):
+            point = {"speed": float(step), "heat": [60, 80, 100][step % 3], "glue": "fast"}
+            observe(running, name, Value(quality(point), parameters=point))
+    together = [trial.parameters for trial in suggest(running, "together", Ask(SIZE)).view.trials]
+    apart = [suggest(running, "apart", Ask()).view.trials[0].parameters for _ in range(SIZE)]
+    assert together == apart
+
+
+def test_an_answer_is_of_one_plate_and_says_that_it_is_full(running: Service) -> None:
+    create(running, on_plates())
+    first = suggest(running, "s", Ask(3)).view
+    rest = suggest(running, "s", Ask(3)).view
+    assert (len(first.trials), first.reason) == (3, None)
+    assert (len(rest.trials), rest.reason) == (1, "plate_full")
+    assert suggest(running, "s", Ask(3)).view.trials[0].plate == 2
+
+
+def test_a_new_plate_begins_on_request(running: Service) -> None:
+    create(running, on_plates())
+    assert {trial.plate for trial in asked(running, 2)} == {1}
+    assert {trial.plate for trial in asked(running, 2, plate="new")} == {2}
+    assert {trial.plate for trial in asked(running, 2)} == {2}
+    assert {trial.plate for trial in asked(running, 2)} == {3}
+    create(running, definition(id="plain"))
+    with pytest.raises(Invalid, match="this one has none"):
+        suggest(running, "plain", Ask(plate="new"))
+
+
+def test_a_request_for_a_plate_gets_what_it_has_room_for(running: Service) -> None:
+    create(running, on_plates())
+    found = [suggest(running, "s", SuggestBody(plate=which)).view for which in ("open", "open", "new")]
+    assert [(len(each.trials), each.trials[0].plate, each.reason) for each in found] == [
+        (SIZE, plate, None) for plate in (1, 2, 3)
+    ]
+    asked(running, 1)
+    rest = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.plate for trial in rest] == [4] * (SIZE - 1)
+
+
+def test_trials_that_were_released_keep_their_plate_and_are_issued_apart_from_others(running: Service) -> None:
+    create(running, on_plates())
+    first = asked(running)
+    for trial in first[1:3]:
+        release(running, "s", trial.number)
+    again = suggest(running, "s", Ask(SIZE)).view
+    assert [trial.number for trial in again.trials] == [trial.number for trial in first[1:3]]
+    assert ({trial.plate for trial in again.trials}, again.reason) == ({1}, "plate_full")
+    release(running, "s", first[0].number)
+    assert {trial.plate for trial in asked(running, plate="new")} == {2}
+
+
+def test_fixed_values_and_context_begin_a_plate_unless_they_fit_the_last_one(running: Service) -> None:
+    create(running, on_plates(parameters=[*PARAMETERS, DAY], plates={"size": SIZE, "shared": ["heat", "day"]}))
+    cases: list[tuple[int, dict[str, Any] | None, int]] = [
+        (1, None, 1),
+        (1, {"glue": "slow"}, 1),
+        (2, {"heat": 100}, 2),
+        (2, {"heat": 100, "glue": "fast"}, 2),
+        (2, {"heat": 60}, 3),
+        (3, None, 4),
+        (3, {"heat": 100}, 5),
+    ]
+    for day, fixed, plate in cases:
+        (trial,) = asked(running, 1, context={"day": day}, fixed=fixed)
+        assert trial.plate == plate
+        assert {**(fixed or {}), "day": day}.items() <= trial.parameters.items()
+
+
+def test_a_plate_without_a_point_left_is_followed_by_another(running: Service) -> None:
+    """Two points for each heat; a plate has room for four."""
+    create(running, on_plates(parameters=[HEAT, {"name": "glue", "kind": "bool"}]))
+    for plate in (1, 2, 3):
+        trials = asked(running)
+        assert [trial.plate for trial in trials] == [plate] * 2
+        assert len({trial.parameters["heat"] for trial in trials}) == 1
+        evaluate(running, trials)
+    assert (asked(running), running.do(manage.get("s")).view.state) == ([], "complete")
+
+
+def test_quasi_random_points_share_values_too(database: Database, clock: ManualClock) -> None:
+    """The model gets no time at all."""
+    running = Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
+    create(running, on_plates(algorithm={"kind": "random"}))
+    for plate in (1, 2, 3):
+        trials = asked(running)
+        assert {trial.plate for trial in trials} == {plate}
+        assert len({trial.parameters["heat"] for trial in trials}) == 1
+
+
+def test_an_edit_of_the_space_closes_the_last_plate(database: Database, clock: ManualClock, running: Service) -> None:
+    create(running, on_plates())
+    evaluate(running, asked(running, 2, fixed={"heat": 100}))
+    edit(running, {**HEAT, "values": [60, 80]})
+    trials = asked(running)
+    assert {trial.plate for trial in trials} == {2}
+    assert {trial.parameters["heat"] for trial in trials} <= {60, 80}
+    evaluate(running, trials)
+    assert_its_log_tells_all(database, clock, running)
+
+
+@pytest.mark.parametrize(
+    ("edited", "message"),
+    [
+        ({"name": "heat", "kind": "fixed", "value": 80}, "is a fixed parameter"),
+        ({**HEAT, "when": {"glue": ["fast"]}}, "has a condition"),
+    ],
+)
+def test_a_shared_parameter_stays_one(running: Service, edited: dict[str, Any], message: str) -> None:
+    create(running, on_plates())
+    asked(running)
+    with pytest.raises(Invalid, match=message):
+        edit(running, edited)
+    assert running.do(manage.get("s")).view.space_version is None
+
+
+def test_the_offsets_of_plates_are_not_taken_for_effects_of_parameters(running: Service) -> None:
+    """Two speeds at the same heat differ by 0.9, and the offsets of plates have a standard deviation of 1."""
+    create(running, on_plates(plates={"size": 6, "shared": ["heat"]}))
+    for _ in range(8):
+        evaluate(running, asked(running, 6))
+    points = [{"speed": speed, "heat": heat, "glue": "fast"} for heat in (60, 80, 100) for speed in (3.0, 6.0)]
+    found = np.array([each.mean for each in predict(running, "s", points).view.predictions])
+    assert found[1::2] - found[::2] == pytest.approx(0.9, abs=0.3)
+
+
+def test_own_points_have_no_plate_and_failures_leave_the_plate_as_it_is(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    point = {"speed": 1.0, "heat": 60, "glue": "none"}
+    assert queue(running, "s", point).view.plate is None
+    (own,) = asked(running)
+    assert (own.plate, own.parameters) == (None, point)
+    evaluate(running, [own])
+    first = asked(running, 2)
+    observe(running, "s", Failure(first[0].number))
+    evaluate(running, [*first[1:], *asked(running, 2)])
+    assert {trial.plate for trial in asked(running)} == {2}
+    assert_its_log_tells_all(database, clock, running)
+
+
+CONTROL = {"speed": 5.0, "heat": 80, "glue": "slow"}
+
+
+def own(running: Service, plate: int | None, study: str = "s", **changes: Any) -> int:
+    """The number of a result at a point of the user's own, by default that of ``CONTROL``."""
+    point = {**CONTROL, **changes}
+    found = observe(running, study, Value(quality(point, plate), parameters=point, plate=plate)).view.observation
+    assert found is not None
+    assert found.plate == plate
+    return found.seq
+
+
+def test_own_results_have_plates_and_new_plates_get_larger_numbers(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    for plate in (7, 7, 3, None):
+        own(running, plate)
+    assert {trial.plate for trial in asked(running, 2)} == {8}
+    (third,) = asked(running, 1)
+    own(running, 8, heat=third.parameters["heat"])
+    own(running, 20, heat=100)
+    assert [trial.plate for trial in asked(running)] == [8], "it has room for one more"
+    correct(running, "s", 1, {"value": 2.5}, "misread")
+    correct(running, "s", 2, {"excluded": True})
+    first = asked(running, 2)
+    assert {trial.plate for trial in first} == {21}
+    evaluate(running, first)
+    results = list_observations(running, "s", 0, 100).items
+    assert [result.plate for result in results] == [7, 7, 3, None, 8, 20, None, None]
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_results_on_a_plate_teach_the_same_whether_they_are_of_trials_or_the_users_own(running: Service) -> None:
+    create(running, on_plates(id="trials"))
+    create(running, on_plates(id="own"))
+    create(running, on_plates(id="alone"))
+    for _ in range(6):
+        for trial in suggest(running, "trials", Ask(SIZE)).view.trials:
+            value = quality(trial.parameters, trial.plate)
+            observe(running, "trials", Value(value, trial.number))
+            observe(running, "own", Value(value, parameters=trial.parameters, plate=trial.plate))
+            observe(running, "alone", Value(value, parameters=trial.parameters))
+    points = [{**CONTROL, "heat": heat, "speed": speed} for heat in (60, 80, 100) for speed in (2.0, 6.0, 9.0)]
+    trials, own, alone = (
+        [each.mean for each in predict(running, name, points).view.predictions] for name in ("trials", "own", "alone")
+    )
+    assert own == pytest.approx(trials, rel=1e-6)
+    assert alone != pytest.approx(trials, rel=1e-3)
+
+
+def test_a_corrected_result_stays_on_its_plate(running: Service) -> None:
+    create(running, on_plates(id="right"))
+    create(running, on_plates(id="corrected"))
+    for plate in (1, 2, 3, 4):
+        for speed in (1.0, 4.0, 6.0, 9.0):
+            own(running, plate, "right", speed=speed)
+            seq = own(running, plate, "corrected", speed=speed)
+            value = quality({**CONTROL, "speed": speed}, plate)
+            correct(running, "corrected", seq, {"value": value + 5.0})
+            correct(running, "corrected", seq, {"value": value})
+    points = [{**CONTROL, "speed": speed} for speed in (2.0, 5.0, 8.0)]
+    right, corrected = (
+        [each.std for each in predict(running, name, points).view.predictions] for name in ("right", "corrected")
+    )
+    assert corrected == pytest.approx(right, rel=0.05)
+
+
+def test_an_own_result_has_the_shared_values_of_its_plate(running: Service) -> None:
+    create(running, on_plates(plates={"size": SIZE, "shared": ["heat", "glue"]}))
+    (trial,) = asked(running, 1, fixed={"heat": 60, "glue": "none"})
+    own(running, 5)
+    wrong = own(running, 6)
+    before = get(running, "s")
+    for plate, changes, messages in (
+        (trial.plate, {"glue": "none"}, ["is 80, but plate 1 has 60; give that value, or the number of another plate"]),
+        (5, {"heat": 100, "glue": "fast"}, ["is 100, but plate 5 has 80", "is 'fast', but plate 5 has 'slow'"]),
+    ):
+        with pytest.raises(Invalid) as refused:
+            own(running, plate, **changes)
+        faults = [(error.pointer, error.detail) for error in refused.value.errors]
+        names = ["heat", "glue"][: len(messages)]
+        for name, message, (pointer, detail) in zip(names, messages, faults, strict=True):
+            assert pointer == f"/parameters/{name}"
+            assert message in detail
+    assert get(running, "s") == before
+    own(running, trial.plate, heat=60, glue="none", speed=9.0)
+    correct(running, "s", wrong, {"excluded": True}, "it was at 100 degrees")
+    own(running, 6, heat=100)
+
+
+def test_the_results_of_a_batch_agree_with_each_other(running: Service) -> None:
+    create(running, on_plates())
+    points = [{**CONTROL, "heat": heat} for heat in (80, 100, 80)]
+    items = observe_batch(running, "s", [Value(1.0, parameters=point, plate=4) for point in points]).view.items
+    assert [item.status for item in items] == [200, 422, 200]
+    assert items[1].errors[0].pointer == "/parameters/heat"
+    assert get(running, "s").counts.observations == 2
+
+
+def test_only_a_study_with_plates_has_own_points_on_them(running: Service) -> None:
+    create(running, definition(parameters=PARAMETERS))
+    for refused in (
+        lambda: own(running, 1),
+        lambda: queue(running, "s", CONTROL, plate="open"),
+        lambda: repeat(running, "s", parameters=CONTROL, plate="new"),
+    ):
+        with pytest.raises(Invalid, match="this one has none; leave it out") as told:
+            refused()
+        assert [error.pointer for error in told.value.errors] == ["/plate"]
+    assert get(running, "s").counts.observations == get(running, "s").counts.trials == 0
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, 10**9 + 1, True, "3"])
+def test_the_number_of_a_plate_is_a_whole_one(number: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        PointValueBody.model_validate({"parameters": CONTROL, "value": 1.0, "plate": number})
+    assert refused.value.errors()[0]["loc"] == ("plate",)
+
+
+def test_the_largest_number_leaves_numbers_for_the_study(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    own(running, 10**9)
+    assert {trial.plate for trial in asked(running)} == {10**9 + 1}
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_controls_take_room_on_the_plate_that_is_asked_for(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    first = queue(running, "s", CONTROL, plate="open").view
+    assert (first.plate, first.state) == (1, "queued")
+    plate = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.plate for trial in plate] == [1] * SIZE
+    assert plate[0].parameters == CONTROL
+    assert {trial.parameters["heat"] for trial in plate} == {80}
+    evaluate(running, plate)
+    queued = repeat(running, "s", trial=first.number, times=2, plate="open").view.trials
+    assert [trial.plate for trial in queued] == [2, 2]
+    rest = suggest(running, "s", SuggestBody(plate="open")).view.trials
+    assert [trial.number for trial in rest[:2]] == [trial.number for trial in queued]
+    assert len(rest) == SIZE
+    evaluate(running, rest)
+    asked(running, 1)
+    assert queue(running, "s", {**CONTROL, "heat": 100}, plate="new").view.plate == 4
+    assert queue(running, "s", CONTROL).view.plate is None
+    assert get(running, "s").counts.trials == 2 * SIZE + 3
+    assert [asked(running, 2)[0].plate for _ in range(2)] == [4, None], "each is waiting on a plate of its own"
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_a_control_has_the_shared_values_of_its_plate_and_finds_room_on_it(running: Service) -> None:
+    create(running, on_plates())
+    asked(running, 2, fixed={"heat": 60})
+    before = get(running, "s")
+    with pytest.raises(Invalid, match="is 80, but plate 1 has 60; give that value, or plate new") as refused:
+        queue(running, "s", CONTROL, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/parameters/heat"]
+    cool = {**CONTROL, "heat": 60}
+    with pytest.raises(Invalid, match="must be at most 2, the room on plate 1, or give plate new") as refused:
+        repeat(running, "s", parameters=cool, times=3, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/times"]
+    with pytest.raises(Invalid, match=f"must be at most {SIZE}, the room on a plate of {SIZE}"):
+        repeat(running, "s", parameters=cool, times=SIZE + 1, plate="new")
+    assert get(running, "s") == before
+    own = queue(running, "s", CONTROL).view
+    with pytest.raises(Invalid, match="has heat = 80, but plate 1 has 60") as refused:
+        repeat(running, "s", trial=own.number, plate="open")
+    assert [error.pointer for error in refused.value.errors] == ["/trial"]
+    assert [trial.plate for trial in repeat(running, "s", parameters=cool, times=2, plate="open").view.trials] == [1, 1]
+    assert queue(running, "s", CONTROL, plate="open").view.plate == 2
+
+
+def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Database, running: Service) -> None:
+    create(running, definition(parameters=PARAMETERS))
+    own(running, None)
+    lines = [json.loads(line) for line in json_lines(running, "s")]
+    (observed,) = (line for line in lines if line.get("kind") == "observed")
+    observed["payload"]["plate"] = 3
+    with pytest.raises(Invalid, match="names a plate, and the study has none"):
+        import_study(database, map(json.dumps, lines))
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "message"),
+    [
+        ({"plates": {"size": 1}}, ("plates", "size"), "greater than or equal to 2"),
+        ({"plates": {"size": 4, "shared": ["hot"]}}, ("plates", "shared", 0), "is not a parameter"),
+        ({"plates": {"size": 4, "shared": ["heat", "heat"]}}, ("plates", "shared", 1), "is named twice"),
+        ({"plates": {"size": 4, "shared": ["speed", "heat", "glue"]}}, ("plates", "shared"), "nothing that differs"),
+        (
+            {
+                "parameters": [*PARAMETERS[1:], {**SPEED, "when": {"glue": ["fast"]}}],
+                "plates": {"size": 4, "shared": ["speed"]},
+            },
+            ("plates", "shared", 0),
+            "has a condition",
+        ),
+        (
+            {
+                "parameters": [*PARAMETERS, {"name": "n", "kind": "fixed", "value": 1}],
+                "plates": {"size": 4, "shared": ["n"]},
+            },
+            ("plates", "shared", 0),
+            "is a fixed parameter",
+        ),
+        ({"early_stopping": {"rule": "median", "max_steps": 9}}, ("plates",), "compares trials"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(changes: dict[str, Any], place: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        on_plates(**changes)
+    (fault,) = refused.value.errors()
+    assert fault["loc"] == place
+    assert message in fault["msg"]
+
+
+@pytest.mark.parametrize("system", [*OF_THE_PAPER, "random", "sobol"])
+def test_plates_need_an_algorithm_that_holds_values(system: str) -> None:
+    numbers = [SPEED, {**SPEED, "name": "heat"}]
+    if system in ("random", "sobol"):
+        assert on_plates(algorithm=SYSTEMS[system], parameters=numbers).plates is not None
+        return
+    with pytest.raises(ValidationError, match="auto supports them"):
+        on_plates(algorithm=SYSTEMS[system], parameters=numbers)

@@ -1,0 +1,174 @@
+"""Names, units and natural bounds: they are for people, and no suggestion depends on them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.contract.quantities import Quantity
+from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.assessment import assessment
+from adabkb_service.operations.digits import Digits
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.naming import Names
+from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.why import why
+from adabkb_service.operations.why_in_words import in_words
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
+
+X = {"name": "x", "kind": "float", "low": -1, "high": 2}
+Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}
+WORDED = [{**X, "unit": "°C", "label": "Bath temperature"}, {**Y, "unit": "mol/l"}]
+YIELD = {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}
+
+
+def goes_on(running: Service, study: str, count: int) -> list[dict[str, Any]]:
+    points = []
+    for _ in range(count):
+        (trial,) = suggest(running, study, Ask()).view.trials
+        x, y = trial.parameters["x"], trial.parameters["y"]
+        observe(running, study, Value(20 * (x - 0.3) ** 2 + y / 5, trial.number))
+        points.append(dict(trial.parameters))
+    return points
+
+
+@pytest.mark.parametrize("system", ["auto", "paper", "gp-ucb"])
+def test_a_study_with_words_suggests_the_same_points_to_the_bit(running: Service, system: str) -> None:
+    """Whether it is created with them, or they come while it runs."""
+    algorithm = SYSTEMS[system]
+    create(running, definition(id="plain", algorithm=algorithm))
+    create(running, definition(id="worded", algorithm=algorithm, parameters=WORDED, quantities={"value": YIELD}))
+    create(running, definition(id="later", algorithm=algorithm))
+    first = [goes_on(running, study, 8) for study in ("plain", "worded", "later")]
+    patch = {"quantities": {"value": YIELD}, "parameters": WORDED}
+    study = change(running, "later", PatchStudyBody.model_validate(patch).changes()).view
+    assert (study.parameters[0].unit, study.parameters[0].label) == ("°C", "Bath temperature")
+    assert (study.quantities["value"].unit, study.space_version) == ("%", None)
+    rest = [goes_on(running, study, 6) for study in ("plain", "worded", "later")]
+    assert first[0] == first[1] == first[2]
+    assert rest[0] == rest[1] == rest[2]
+
+
+def test_words_are_part_of_the_log(database: Database, clock: ManualClock, running: Service) -> None:
+    """They are changed and taken away, before and after an edit of the space; replay, doctor, export and import
+    follow."""
+    create(running, definition(parameters=WORDED))
+    goes_on(running, "s", 6)
+    edit(running, {**X, "unit": "K"})  # no edit of the space
+    assert get(running, "s").space_version is None
+    edit(running, {**X, "high": 3, "unit": "K"})
+    change(running, "s", {"quantities": {"value": {"unit": "g"}}})
+    edit(running, Y)
+    goes_on(running, "s", 6)
+    study = get(running, "s")
+    assert [(each.unit, each.label) for each in study.parameters] == [("K", None), (None, None)]
+    assert (study.space_version, study.quantities["value"].unit) == (2, "g")
+    assert_its_log_tells_all(database, clock, running)
+    imported = get(running, "s")
+    assert (imported.parameters, imported.quantities) == (study.parameters, study.quantities)
+
+
+def test_results_beyond_natural_bounds_are_refused_and_change_nothing(running: Service) -> None:
+    create(running, definition(metrics=["purity"], quantities={"value": YIELD, "purity": {"high": 1}}))
+    point = {"x": 0.0, "y": 1.0}
+    for value, purity, pointer, told in (
+        (182.0, 0.5, "/value", "is 182, above 100 %, the largest value"),
+        (-3.0, 0.5, "/value", "is -3, below 0 %, the least value"),
+        (50.0, 1.5, "/metrics/purity", "is 1.5, above 1, the largest value"),
+    ):
+        with pytest.raises(Invalid) as refused:
+            observe(running, "s", Value(value, parameters=point, metrics={"purity": purity}))
+        (fault,) = refused.value.errors
+        assert fault.pointer == pointer
+        assert told in fault.detail
+    observe(running, "s", Value(100.0, parameters=point, metrics={"purity": 1.0}))
+    with pytest.raises(Invalid, match="above 100 %"):
+        correct(running, "s", 1, {"value": 100.5})
+    change(running, "s", {"quantities": {"value": {"unit": "%", "high": 120}}})
+    correct(running, "s", 1, {"value": 100.5, "metrics": {"purity": 1.5}})
+    (result,) = list_observations(running, "s", 0, 9).items
+    assert (result.value, result.metrics) == (100.5, {"purity": 1.5})
+
+
+def test_a_result_that_is_reported_again_is_what_it_was_when_bounds_have_changed(running: Service) -> None:
+    create(running, definition())
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(500.0, trial.number))
+    change(running, "s", {"quantities": {"value": {"high": 100}}})
+    observe(running, "s", Value(500.0, trial.number))
+    assert get(running, "s").counts.observations == 1
+
+
+def test_only_what_a_study_measures_has_a_name_and_a_unit(running: Service) -> None:
+    two = [{"metric": "cost_of_it", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
+    for settings, known in (
+        ({"metrics": ["purity"], "quantities": {"puritty": YIELD}}, "value, purity; do you mean 'purity'"),
+        ({"direction": None, "objectives": two, "quantities": {"value": YIELD}}, "it measures cost_of_it, size"),
+        ({"quantities": {"value": {"low": 3, "high": 3}}}, "must be greater than low"),
+        ({"quantities": {"value": {"digits": -1}}}, "greater than or equal to 0"),
+    ):
+        with pytest.raises(ValidationError, match=known):
+            definition(**settings)
+    create(running, definition())
+    with pytest.raises(Invalid, match="does not measure"):
+        change(running, "s", {"quantities": {"purity": {"unit": "%"}}})
+    assert get(running, "s").quantities == {}
+
+
+def test_a_definition_without_words_opens_a_study_that_has_some_by_now(running: Service) -> None:
+    create(running, definition())
+    edit(running, WORDED[0])
+    change(running, "s", {"quantities": {"value": YIELD}})
+    assert not create(running, definition()).created
+    assert not create(running, definition(parameters=[WORDED[0], Y], quantities={"value": YIELD})).created
+    with pytest.raises(StudyExists, match=r"quantities\.value\.unit is '%', not 'g'"):
+        create(running, definition(quantities={"value": {**YIELD, "unit": "g"}}))
+    with pytest.raises(StudyExists, match=r"parameters\.0\.unit is '°C', not 'K'"):
+        create(running, definition(parameters=[{**X, "unit": "K"}, Y]))
+
+
+def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Service) -> None:
+    """Of a yield close to 100 % the model may expect more than that; nobody is told so."""
+    create(running, definition(direction="maximize", parameters=WORDED, quantities={"value": YIELD}))
+    for _ in range(12):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
+    told = assessment(running, "s")
+    assert "The best Yield of 12 results is " in told.progress.text
+    assert re.search(r"is \d+\.\d %", told.progress.text)
+    assert told.latest is not None
+    assert "%" in told.latest.text
+    (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
+    decision = why(running, "s", trial.number).decision
+    assert decision is not None
+    assert "The request fixed Bath temperature = 2.0 °C." in decision.in_words
+    assert re.search(r"\d ± [\d.e-]+ %", decision.in_words)
+    expected = [
+        float(found)
+        for text in (told.progress.text, told.latest.text, decision.in_words)
+        for found in re.findall(r"([\d.]+) ±", text)
+    ]
+    assert expected
+    assert max(expected) <= 100.0
+
+
+def test_what_is_expected_beyond_natural_bounds_is_told_as_the_bound() -> None:
+    quantity = Quantity.model_validate(YIELD)
+    digits = Digits(0.0, 100.0, 3, quantity)
+    assert digits.estimate(104.23, 3.1) == "100.0 ± 3.1 %"
+    assert digits.estimate(-0.5, 0.0) == "0.0 %"
+    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4 %", "1.2 %")
+    payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
+    event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
+    told = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
+    assert "It expected 100 ± 3.1 %; the best result so far is 99 %" in told

@@ -1,0 +1,141 @@
+"""Failed trials are tried again: a mistake of the program closes no point for ever and costs no budget."""
+
+from __future__ import annotations
+
+import pytest
+
+from adabkb_service.errors import StudyComplete, TrialFinished
+from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Failure, Value, change, get, observe, queue, release, retry, suggest
+
+Parameters = dict[str, object]
+
+
+def failed(running: Service, count: int = 1) -> list[int]:
+    """Numbers of trials that were issued and failed."""
+    numbers = [trial.number for trial in suggest(running, "s", Ask(count)).view.trials]
+    for number in numbers:
+        observe(running, "s", Failure(number, reason="no such file"))
+    return numbers
+
+
+def handed_out(running: Service, count: int = 1) -> list[tuple[int, int]]:
+    """Numbers and attempts of the next trials."""
+    return [(trial.number, trial.attempt) for trial in suggest(running, "s", Ask(count)).view.trials]
+
+
+def test_a_retried_trial_is_handed_out_before_any_new_point_and_costs_no_budget(running: Service) -> None:
+    create(running, definition(budget=3))
+    first, second = failed(running, 2)
+    retried = retry(running, "s", second).view
+    assert retried.trial.state == "released"
+    assert (retried.trial.reason, retried.trial.finished_at) == (None, None)
+    assert retried.study.counts.trials == 2
+    assert handed_out(running, 3) == [(second, 2), (3, 1)]
+    assert read.trial(running, "s", first).state == "failed"
+
+
+def test_a_complete_study_runs_again_until_its_retried_trials_are_finished(running: Service) -> None:
+    create(running, definition(budget=1))
+    (number,) = failed(running)
+    assert get(running, "s").state == "complete"
+    assert retry(running, "s", number).view.study.state == "running"
+    assert handed_out(running) == [(number, 2)]
+    assert observe(running, "s", Value(1.0, number)).view.study.state == "complete"
+
+
+def test_a_study_that_was_paused_for_failures_goes_on_where_it_failed(running: Service) -> None:
+    create(running, definition(failure_limit=2))
+    numbers = failed(running, 2)
+    for number in numbers:
+        assert retry(running, "s", number).view.study.state == "paused"
+    assert handed_out(running) == []
+    change(running, "s", {"state": "running"})
+    assert handed_out(running, 2) == [(number, 2) for number in numbers]
+
+
+def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -> None:
+    """What is suggested after it is what would have been suggested if the trial were only waiting."""
+    suggested: dict[str, list[Parameters]] = {}
+    for name in ("released", "failed", "retried"):
+        running = Service(database, clock=clock)
+        create(running, definition(id=name))
+        for value, x in enumerate((-0.75, 0.25, 1.25, 1.75)):
+            observe(running, name, Value(float(value), parameters={"x": x, "y": 1.0}))
+        queue(running, name, {"x": 0.5, "y": 1.0})
+        (number,) = [trial.number for trial in suggest(running, name, Ask()).view.trials]
+        if name == "released":
+            release(running, name, number)
+        else:
+            observe(running, name, Failure(number))
+        if name == "retried":
+            retry(running, name, number)
+        found = [trial.parameters for trial in suggest(running, name, Ask(6)).view.trials]
+        suggested[name] = [point for point in found if point != {"x": 0.5, "y": 1.0}]
+    assert suggested["retried"] == suggested["released"]
+    assert suggested["retried"] != suggested["failed"][:5]
+
+
+def test_a_trial_whose_leases_ran_out_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
+    create(running, definition(max_attempts=2))
+    assert handed_out(running) == [(1, 1)]
+    clock.advance(61)
+    assert handed_out(running) == [(1, 2)]
+    clock.advance(61)
+    assert handed_out(running) == [(2, 1)]
+    retry(running, "s", 1)
+    assert handed_out(running) == [(1, 3)]
+    clock.advance(61)
+    assert handed_out(running) == [(1, 4)]
+
+
+def test_a_result_may_follow_a_retry_at_once(running: Service, study: str) -> None:
+    """Whoever mends an experiment may still be at it, and does not ask for the trial again."""
+    (number,) = failed(running)
+    retry(running, study, number)
+    observe(running, study, Failure(number, reason="another cause"))
+    assert read.trial(running, study, number).reason == "another cause"
+    retry(running, study, number)
+    told = observe(running, study, Value(1.5, number)).view.trial
+    assert told is not None
+    assert (told.state, told.value) == ("completed", 1.5)
+
+
+def test_a_trial_that_is_to_be_evaluated_anyway_stays_as_it_is(
+    running: Service, study: str, database: Database
+) -> None:
+    (number,) = failed(running)
+    retry(running, study, number, reason="the disk was full")
+    before = get(running, study).revision
+    assert retry(running, study, number).view.trial.state == "released"
+    assert handed_out(running) == [(number, 2)]
+    assert retry(running, study, number).view.trial.state == "active"
+    assert get(running, study).revision == before + 1  # the lease
+    with database.reading() as connection:
+        kinds = {event.kind: event.payload for event in events.page(connection, study, 0)}
+    assert kinds["retried"] == {"attempt": 1, "reason": "the disk was full"}
+
+
+def test_a_study_that_has_converged_takes_no_trial_back(running: Service) -> None:
+    create(running, definition(tolerance=1e9))
+    (number,) = failed(running)
+    for _ in range(9):
+        trial = suggest(running, "s", Ask()).view.trials[0]
+        observe(running, "s", Value((trial.parameters["x"] - 1.0) ** 2, trial.number))
+    assert get(running, "s").reason == "converged"
+    with pytest.raises(StudyComplete, match="converged"):
+        retry(running, "s", number)
+
+
+def test_a_trial_with_a_result_is_not_retried(running: Service, study: str) -> None:
+    (number,) = [trial.number for trial in suggest(running, study, Ask()).view.trials]
+    observe(running, study, Value(0.25, number))
+    before = get(running, study).revision
+    with pytest.raises(TrialFinished, match=r"0\.25; only a failed trial can be retried"):
+        retry(running, study, number)
+    assert get(running, study).revision == before

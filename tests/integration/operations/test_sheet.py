@@ -1,0 +1,111 @@
+"""Excel files: what a study exports as one is what openpyxl and the page read of it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from openpyxl import Workbook, load_workbook
+
+from adabkb_service.errors import Invalid
+from adabkb_service.operations import sheet
+from adabkb_service.operations.export import csv_rows, excel
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from tests.integration.operations.conftest import definition
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+
+PARAMETERS: list[dict[str, Any]] = [
+    {"name": "temperature", "kind": "float", "low": 0, "high": 200, "unit": "°C", "label": "Bath"},
+    {"name": "solvent", "kind": "categorical", "choices": ["=1+1", "+DMF", "wa\x01ter", "Bath [°C]", None, [1, "a"]]},
+    {"name": "is_dry", "kind": "bool", "label": "same"},
+    {"name": "same", "kind": "int", "low": 0, "high": 9},
+]
+YIELD = {"label": "Yield", "unit": "%"}
+NUMBERS = [0.1 + 0.2, 1 / 3, 1e-300, 12345678.912345678, 100.0]
+
+
+def filled(running: Service) -> bytes:
+    create(running, definition(parameters=PARAMETERS, quantities={"value": YIELD}))
+    for i, number in enumerate(NUMBERS):
+        point = {
+            "temperature": 20 + number % 100,
+            "solvent": PARAMETERS[1]["choices"][i],
+            "is_dry": i % 2 == 0,
+            "same": i,
+        }
+        observe(running, "s", Value(number, std_error=number / 7, parameters=point))
+    suggest(running, "s", Ask())
+    observe(running, "s", Failure(1, reason="=HYPERLINK()"))
+    correct(running, "s", 2, {"excluded": True})
+    return b"".join(excel(running, "s"))
+
+
+def test_a_sheet_has_every_row_with_names_units_and_exact_numbers(running: Service) -> None:
+    book = load_workbook(io.BytesIO(filled(running)))
+    header, *rows = book["results"].iter_rows(values_only=True)
+    assert header[:7] == ("trial", "state", "Bath [°C]", "solvent", "parameters.is_dry", "parameters.same", "Yield [%]")
+    told = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [row["state"] for row in told] == ["failed", *["completed"] * 5]
+    assert [row["Yield [%]"] for row in told[1:]] == NUMBERS
+    assert [row["std_error"] for row in told[1:]] == [number / 7 for number in NUMBERS]
+    assert [row["excluded"] for row in told[1:]] == [False, True, False, False, False]
+    assert told[1]["solvent"] == "=1+1"
+    assert told[3]["solvent"] == "wa\ufffdter"
+    assert (told[5]["solvent"], told[0]["reason"]) == ("null", "=HYPERLINK()")
+    kinds = {cell.data_type for row in book["results"].iter_rows() for cell in row}
+    assert "f" not in kinds, "nothing is computed"
+
+
+def test_a_sheet_has_the_rows_of_the_csv(running: Service) -> None:
+    """As many, and in the same order."""
+    content = filled(running)
+    lines = "".join(csv_rows(running, "s")).splitlines()
+    assert len(sheet.read(content).splitlines()) == len(lines)
+
+
+def test_a_sheet_that_somebody_brings_is_read_as_it_is() -> None:
+    book = Workbook()
+    book.active.append(["x", None, "a\tb", 'say "no"', 0.25, 3, True])
+    book.active.append(["", "", None])
+    book.active.append(["two\nlines"])
+    file = io.BytesIO()
+    book.save(file)
+    assert sheet.read(file.getvalue()) == 'x\t\t"a\tb"\t"say ""no"""\t0.25\t3\ttrue\n\n"two\nlines"\n'
+
+
+def unpacking(size: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("xl/worksheets/sheet1.xml", b" " * size)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is not a valid .xlsx file"),
+        (b"x,value\n1,2\n", "is not a valid .xlsx file"),
+        (unpacking(10), "is not a valid .xlsx file"),
+        (unpacking(sheet.MOST_BYTES + 1), "at most 67,108,864 are read"),
+    ],
+    ids=["empty", "csv", "other-zip", "bomb"],
+)
+def test_a_file_that_is_none_or_too_large_is_refused(content: bytes, told: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        sheet.read(content)
+    assert told in refused.value.errors[0].detail
+
+
+def test_a_sheet_with_too_many_rows_is_refused() -> None:
+    book = Workbook(write_only=True)
+    rows = book.create_sheet()
+    for i in range(sheet.MOST_ROWS + 2):
+        rows.append([i])
+    file = io.BytesIO()
+    book.save(file)
+    with pytest.raises(Invalid) as refused:
+        sheet.read(file.getvalue())
+    assert "has more than 20,000 rows" in refused.value.errors[0].detail

@@ -1,0 +1,131 @@
+"""Early stopping in studies that measure more than one number, and in studies whose space is edited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adabkb_service.errors import ResultConflict, TrialFinished
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.front import front
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.verbs import Ask, Value, edit, get, observe, report, suggest
+
+ASHA = {"rule": "asha", "max_steps": 9}
+PATIENCE = {"rule": "patience", "max_steps": 9, "no_gain_for": 2}
+BOUND = [{"metric": "size", "upper": 5}]
+OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+
+
+def ask(running: Service) -> tuple[int, dict[str, Any]]:
+    """A trial's number and its point."""
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    return trial.number, trial.parameters
+
+
+def told(running: Service, number: int, *reports: tuple[int, float]) -> bool:
+    """Whether a trial is stopped after reports."""
+    return report(running, "s", number, *reports).view.stop
+
+
+def test_under_patience_the_worker_adds_what_else_it_has_measured(running: Service, database: Database) -> None:
+    create(running, definition(early_stopping=PATIENCE, outcome_constraints=BOUND, cost="told", budget={"cost": 10}))
+    number, _ = ask(running)
+    assert told(running, number, (1, 2.0), (3, 2.5))
+    (result,) = list_observations(running, "s", 0, 9).items
+    assert (result.value, result.missing) == (2.5, ["size", "cost"])
+    assert get(running, "s").best is None
+    assert get(running, "s").cost_spent == 0.0
+    with pytest.raises(ResultConflict):
+        observe(running, "s", Value(9.0, number, metrics={"size": 4.0}, cost=3.0))
+    part = observe(running, "s", Value(None, number, metrics={"size": 4.0}, cost=3.0)).view.observation  # type: ignore[arg-type]
+    assert part is not None
+    assert part.missing == []
+    study = get(running, "s")
+    assert study.best is not None
+    assert (study.best.value, study.cost_spent, study.counts.stopped) == (2.5, 3.0, 1)
+    with pytest.raises(TrialFinished, match="its reports determine its result"):
+        observe(running, "s", Value(1.0, number, metrics={"size": 4.0}, cost=3.0))
+    assert list(examine(database)) == []
+
+
+def test_a_stopped_trial_has_cost_its_seconds(running: Service, clock: ManualClock, database: Database) -> None:
+    create(running, definition(early_stopping=ASHA, cost="measured", per_cost=True))
+    for value, seconds in ((1.0, 30.0), (2.0, 4.0)):
+        number, _ = ask(running)
+        clock.advance(seconds)
+        if not told(running, number, (1, value)):
+            observe(running, "s", Value(value, number))
+    study = get(running, "s")
+    assert (study.counts.stopped, study.counts.completed, study.cost_spent) == (1, 1, 34.0)
+    assert suggest(running, "s", Ask()).view.trials[0].origin == "policy"
+    assert list(examine(database)) == []
+    assert replay(running, "s").diverged == []
+
+
+def test_a_result_that_violates_a_bound_does_not_compete(running: Service) -> None:
+    create(running, definition(early_stopping=ASHA, outcome_constraints=BOUND))
+    first, _ = ask(running)
+    assert not told(running, first, (1, 0.0))
+    observe(running, "s", Value(0.0, first, metrics={"size": 6.0}))
+    second, _ = ask(running)
+    assert not told(running, second, (1, 1.0)), "the only better trial is not feasible"
+    observe(running, "s", Value(1.0, second, metrics={"size": 4.0}))
+    third, _ = ask(running)
+    assert told(running, third, (1, 2.0))
+
+
+def test_of_several_objectives_one_is_reported(running: Service, database: Database, clock: ManualClock) -> None:
+    several = {"objectives": OBJECTIVES, "direction": None}
+    create(running, definition(**several, early_stopping={**PATIENCE, "metric": "speed"}))
+    for number in range(1, 5):
+        ask(running)
+        assert not told(running, number, (1, 2.0), (2, 3.0 + number)), "larger speeds are better"
+        assert told(running, number, (4, 3.0))
+        (part,) = list_observations(running, "s", number - 1, 1).items
+        assert (part.metrics, part.missing) == ({"speed": 3.0}, ["error"])
+        observe(running, "s", Value(None, number, metrics={"error": float(number)}))  # type: ignore[arg-type]
+    assert [each.metrics for each in front(running, "s").observed] == [{"error": 1.0, "speed": 3.0}]
+    assert_its_log_tells_all(database, clock, running)
+
+
+@pytest.mark.parametrize("metric", ["error", "speed"])
+def test_an_estimate_is_of_the_objective_that_is_reported(
+    running: Service, database: Database, clock: ManualClock, metric: str
+) -> None:
+    several = {"objectives": OBJECTIVES, "direction": None}
+    create(running, definition(**several, early_stopping={**ASHA, "metric": metric}))
+    better, worse = (1.0, 2.0) if metric == "error" else (2.0, 1.0)
+    for _ in range(3):
+        number, _ = ask(running)
+        if not told(running, number, (1, better)):
+            observe(running, "s", Value(None, number, metrics={"error": better, "speed": better}))  # type: ignore[arg-type]
+        number, _ = ask(running)
+        assert told(running, number, (1, worse))
+    assert get(running, "s").counts.stopped >= 3
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_after_an_edit_trials_compete_with_those_in_the_space(
+    running: Service, database: Database, clock: ManualClock
+) -> None:
+    x, y = ({"name": name, "kind": "float", "low": 0, "high": 2} for name in "xy")
+    create(running, definition(parameters=[x, y], early_stopping=ASHA))
+    number, point = ask(running)
+    assert not told(running, number, (1, 0.0))
+    observe(running, "s", Value(0.0, number))
+    low, high = (0.0, point["x"] - 0.1) if point["x"] > 1.0 else (point["x"] + 0.1, 2.0)
+    edit(running, {**x, "low": low, "high": high})
+    number, _ = ask(running)
+    assert not told(running, number, (1, 1.0)), "the only better trial is outside"
+    observe(running, "s", Value(1.0, number))
+    number, _ = ask(running)
+    assert told(running, number, (1, 2.0))
+    assert_its_log_tells_all(database, clock, running)

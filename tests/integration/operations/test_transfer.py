@@ -1,0 +1,276 @@
+"""A study leaves by export, or with its database by backup, and goes on elsewhere as if nothing had happened."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
+from adabkb_service.storage import migration
+from adabkb_service.storage.copying import copy, row_counts
+from adabkb_service.storage.database import Database
+from adabkb_service.study.request import Key
+from tests.conftest import on_either
+from tests.integration.operations.busy import busy_study
+from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, get, observe, suggest
+
+
+@pytest.fixture
+def elsewhere(request: pytest.FixtureRequest, migrated_url: str, clock: ManualClock) -> Iterator[Service]:
+    """A service on an empty database of the other kind."""
+    other = "other_postgresql" if migrated_url.startswith("sqlite") else "other_sqlite"
+    opened = Database(request.getfixturevalue(other))
+    yield Service(opened, clock=clock)
+    opened.close()
+
+
+def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
+    """What a study suggests next, told values in between."""
+    points = []
+    for _ in range(rounds):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        points.append({"number": trial.number, "attempt": trial.attempt, **trial.parameters})
+        observe(running, "s", Value(0.1 * trial.number, trial.number))
+    return points
+
+
+@on_either("system", SYSTEMS, DIFFERENT)
+def test_a_study_goes_on_in_another_kind_of_database(
+    running: Service, elsewhere: Service, clock: ManualClock, system: str
+) -> None:
+    busy_study(running, clock, algorithm=SYSTEMS[system])
+    lines = list(json_lines(running, "s"))
+    before = get(running, "s")
+    assert import_study(elsewhere.database, lines) == before
+    assert get(elsewhere, "s") == before
+    assert list(json_lines(elsewhere, "s")) == lines
+    assert list(examine(elsewhere.database)) == []
+    kept = suggest(elsewhere, "s", Ask(1), Key("s", "kept", "f"))
+    assert kept.replayed, "an answer that was kept is still given again"
+    assert goes_on(elsewhere) == goes_on(running)
+    assert replay(elsewhere, "s").diverged == []
+
+
+def test_a_study_is_not_imported_over_another(running: Service, clock: ManualClock) -> None:
+    busy_study(running, clock)
+    with pytest.raises(StudyExists, match="delete it first"):
+        import_study(running.database, list(json_lines(running, "s")))
+
+
+def test_a_study_is_imported_though_the_key_of_its_creation_made_another_one_here(
+    running: Service, elsewhere: Service
+) -> None:
+    create(running, definition(), Key("", "first", "f"))
+    create(elsewhere, definition(id="other"), Key("", "first", "g"))
+    import_study(elsewhere.database, list(json_lines(running, "s")))
+    assert goes_on(elsewhere, 1) == goes_on(running, 1)
+    assert create(elsewhere, definition(id="other"), Key("", "first", "g")).replayed
+
+
+def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_imported(
+    running: Service, clock: ManualClock
+) -> None:
+    """Deleted and imported again by others, as long as before but with other results."""
+    create(running, definition())
+    goes_on(running)
+    lines = list(json_lines(running, "s"))
+    goes_on(running, 4)
+    other = Service(running.database, clock=running.clock)
+    delete(other, "s")
+    import_study(running.database, lines)
+    clock.advance(1)
+    for _ in range(4):
+        (trial,) = suggest(other, "s", Ask()).view.trials
+        observe(other, "s", Value(9.0 - trial.number, trial.number))
+    assert get(running, "s").revision == get(other, "s").revision
+    assert goes_on(running, 2)
+    assert replay(running, "s").diverged == []
+    assert list(examine(running.database)) == []
+
+
+def without(lines: list[str], kind: str) -> list[str]:
+    return [line for line in lines if json.loads(line)["type"] != kind]
+
+
+def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
+    """With one line altered, counted from 1."""
+    line = json.dumps({**json.loads(lines[number - 1]), **fields})
+    return [*lines[: number - 1], line, *lines[number:]]
+
+
+def test_an_export_that_is_damaged_is_refused_as_a_whole(
+    running: Service, elsewhere: Service, clock: ManualClock
+) -> None:
+    busy_study(running, clock)
+    lines = list(json_lines(running, "s"))
+    kinds = [json.loads(line)["type"] for line in lines]
+    event = kinds.index("event") + 3
+    for damaged, sentence in [
+        ([], "a complete study"),
+        (lines[:5], "a complete study"),
+        (["{"], "line 1 is not a valid line of an export"),
+        (["x,y"], "line 1 is not a valid line of an export"),
+        (lines[1:], "line 1 is not a valid line of an export"),
+        (changed(lines, 1, format=99), "format 1"),
+        (changed(lines, 2, number="two"), "line 2 is not a valid line of an export"),
+        (changed(lines, 2, type="parrot"), "line 2 is not a valid line of an export"),
+        ([line for i, line in enumerate(lines) if i != event], "follows event"),
+        (without(lines, "event"), "a complete study"),
+        ([*lines, lines[kinds.index("dictionary")]], "duplicated"),
+        (without(lines, "trial"), "trials differ from those of its log"),
+        (without(lines, "cell"), "the first cell is not the root"),
+        (changed(lines, event, payload={}), "numbers observation None"),
+    ]:
+        with pytest.raises(Invalid, match=sentence):
+            import_study(elsewhere.database, damaged)
+    assert "studies" not in row_counts(elsewhere.database)
+
+
+FORGED: list[tuple[str, dict[str, Any], str]] = [
+    ("model", {"gap": "abc"}, "gap"),
+    ("model", {"gap": 1e999}, "finite"),
+    ("model", {"leaves": -1}, "leaves"),
+    ("model", {"stopped": None}, "stopped"),
+    ("model", {"learned": "rubbish"}, "learned"),
+    ("model", {"learned": {"count": 1}}, "learned"),
+    ("learned", {"lengthscales": [-1.0, 1.0]}, "lengthscales"),
+    ("learned", {"lengthscales": [1.0]}, "one lengthscale per parameter"),
+    ("learned", {"additive": {"shares": [0.5], "lengthscale": 0.3}}, "one share per parameter"),
+    ("learned", {"noise": -1.0}, "noise"),
+    ("learned", {"variance": "much"}, "variance"),
+    ("learned", {"count": 10**6, "dictionary": [10**6]}, "cannot be restored"),
+    ("key", {"scope": "another"}, "key belongs to another study"),
+    ("key", {"answer": {"created": "yes"}}, "created"),
+    ("key", {"key": "k" * 256}, "key"),
+    ("trial", {"lease_seconds": -1.0}, "lease_seconds"),
+    ("trial", {"lease_seconds": 0.0}, "lease_seconds"),
+    ("trial", {"worker": "another"}, "differs from the log"),
+    ("observation", {"value": 123.0}, "differs from the log"),
+    ("observation", {"value": "a lot"}, "value"),
+    ("study", {"lease_seconds": -1.0}, "limits or seed differ from the log"),
+    ("study", {"seed": 4711}, "limits or seed differ from the log"),
+    ("cell", {"status": "withered"}, "status"),
+    ("cell", {"key": "1"}, "first cell is not the root"),
+]
+
+
+@pytest.fixture(scope="module")
+def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
+    """By system, the lines of a study in which everything has happened: the same from both kinds of database."""
+
+    @cache
+    def exported(system: str) -> list[str]:
+        file = tmp_path_factory.mktemp("exported") / "adabkb.db"
+        shutil.copy(sqlite_template, file)
+        database, clock = Database(f"sqlite:///{file}"), ManualClock()
+        running = Service(database, clock=clock)
+        busy_study(running, clock, algorithm=SYSTEMS[system])
+        lines = list(json_lines(running, "s"))
+        database.close()
+        return lines
+
+    return exported
+
+
+@on_either("kind,fields,sentence", FORGED)
+def test_a_line_that_was_altered_is_refused_by_its_number(
+    database: Database, exported: Callable[[str], list[str]], kind: str, fields: dict[str, Any], sentence: str
+) -> None:
+    lines = exported("auto")
+    kinds = [json.loads(line)["type"] for line in lines]
+    number = kinds.index("model" if kind == "learned" else kind) + 1
+    if kind in ("model", "learned"):
+        figures = json.loads(lines[number - 1])["figures"]
+        assert figures["learned"]["count"]
+        altered = figures | fields if kind == "model" else figures | {"learned": figures["learned"] | fields}
+        fields = {"figures": altered}
+    with pytest.raises(Invalid, match=f"line {number} .*{sentence}"):
+        import_study(database, changed(lines, number, **fields))
+    assert "studies" not in row_counts(database)
+
+
+@on_either("system", SYSTEMS, DIFFERENT)
+def test_cells_that_are_no_tree_are_refused_by_their_line(
+    database: Database, exported: Callable[[str], list[str]], system: str
+) -> None:
+    lines = exported(system)
+    last = max(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
+    root = next(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
+    key = json.loads(lines[last - 1])["key"]
+    axis = "0-" if "-" in key else ""
+    forged = [(changed(lines, last, key=f"{key}.0"), last)]  # its parent is missing now
+    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # no part of the cut
+    forged += [(changed(lines, last, status="expanded"), last)]  # without children
+    forged += [(changed(lines, last, key="0.x"), root)]
+    forged += [([*lines[:last], json.dumps({"type": "cell", "key": f"{key}.{axis}0", "status": "leaf"})], last + 1)]
+    for damaged, number in forged:
+        with pytest.raises(Invalid, match=rf"line {number} .*(expanded|children|cut|cell)"):
+            import_study(database, damaged)
+    assert "studies" not in row_counts(database)
+
+
+def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:
+    """Though the log has them too."""
+    create(running, definition())
+    lines = list(json_lines(running, "s"))
+    (number,) = [number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "event"]
+    created = json.loads(lines[number - 1])
+    created["payload"]["definition"]["lease_seconds"] = -1.0
+    forged = changed(changed(lines, number, payload=created["payload"]), 1, lease_seconds=-1.0)
+    with pytest.raises(Invalid, match="lease_seconds"):
+        import_study(elsewhere.database, forged)
+    updated = {**created, "seq": 2, "kind": "updated", "payload": {"changes": {"lease_seconds": -1.0}}}
+    forged = changed([*lines, json.dumps(updated)], 1, lease_seconds=-1.0)
+    with pytest.raises(Invalid, match=r"line 1 .*lease_seconds"):
+        import_study(elsewhere.database, forged)
+    assert "studies" not in row_counts(elsewhere.database)
+
+
+def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
+    running: Service, elsewhere: Service, clock: ManualClock, tmp_path: Path
+) -> None:
+    """To a SQLite file, and from there into either kind."""
+    busy_study(running, clock)
+    create(running, definition(id="t"))
+    file = Database(f"sqlite:///{tmp_path}/backup.db")
+    migration.upgrade(file)
+    done = threading.Event()
+
+    def write() -> int:
+        for count in itertools.count():
+            if done.is_set():
+                return count
+            observe(running, "t", Value(float(count), parameters={"x": 0.5, "y": 1.0}))
+        raise AssertionError
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not get(running, "t").counts.observations:
+            pass
+        copied = copy(running.database, file)
+        done.set()
+    assert writing.result() > 0
+    assert copied["studies"] == 2
+    assert list(examine(file)) == []
+    assert copy(file, elsewhere.database) == copied
+    file.close()
+    assert get(elsewhere, "s") == get(running, "s")
+    assert goes_on(elsewhere) == goes_on(running)
+    assert list(examine(elsewhere.database)) == []

@@ -1,0 +1,94 @@
+"""Every trial says what it was decided on."""
+
+from __future__ import annotations
+
+import pytest
+
+from adabkb_service.errors import TrialNotFound
+from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.why import why
+from tests.integration.operations.busy import busy_study
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, observe, suggest
+
+
+def test_a_trial_says_what_it_was_decided_on_and_what_became_of_it(running: Service, clock: ManualClock) -> None:
+    busy_study(running, clock)
+    found = why(running, "s", 10)  # asked for together with trial 9, after trial 7 failed and two were corrected
+    decision = found.decision
+    assert decision is not None
+    assert (decision.pending, decision.failed, decision.results) == ([9], [7], 6)
+    assert decision.best is not None
+    assert (decision.best.value, decision.best.trial) == (0.5, 4), "the best by then was excluded"
+    assert decision.random.model_dump() == {"seed": 3, "step": 8}
+    assert found.trial.cell is not None
+    assert decision.path[-1] == found.trial.cell
+    assert [cell.depth for cell in decision.path] == list(range(len(decision.path)))
+    assert decision.revision == found.events[0].seq - 1
+    first, again = ["suggested", "expired", "leased", "expired", "failed"], ["retried", "leased", "failed"]
+    assert [event.kind for event in found.events] == [*first, *again]
+
+
+def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock) -> None:
+    busy_study(running, clock)
+    found = why(running, "s", 8)
+    assert found.decision is None
+    assert [event.kind for event in found.events] == ["queued", "leased", "observed", "corrected"]
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: Service, direction: str) -> None:
+    """In the objective's units and sign; the search comes close to the optimum, and says so."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    create(running, definition(direction=direction))
+    for _ in range(25):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        value = (trial.parameters["x"] - 0.5) ** 2 + (trial.parameters["y"] - 1.0) ** 2 / 100.0
+        observe(running, "s", Value(sign * (value + 1.0), trial.number))
+    trials = [read.trial(running, "s", number) for number in range(1, 26)]
+    assert [trial.phase for trial in trials[:4]] == ["start"] * 4
+    assert {trial.phase for trial in trials[4:]} >= {"search", "polish"}
+    assert trials[0].expected is None
+    late = trials[-1].expected
+    assert late is not None
+    assert late.lcb is not None
+    assert late.mean is not None
+    assert late.ucb is not None
+    assert late.std is not None
+    assert late.lcb <= late.mean <= late.ucb
+    assert abs(sign * late.mean - 1.0) < 0.5
+    decision = why(running, "s", 25).decision
+    assert decision is not None
+    assert decision.distance is not None
+    assert 0.0 < decision.distance < 0.5
+    assert decision.gain is not None
+    assert 0.0 <= decision.gain < late.std + 0.5
+    assert "best result so far is" in decision.in_words
+
+
+def test_the_distance_is_the_largest_difference_in_any_parameter_and_categories_are_one_apart(running: Service) -> None:
+    kinds = [
+        {"name": "x", "kind": "float", "low": 0, "high": 10},
+        {"name": "c", "kind": "categorical", "choices": ["a", "b"]},
+    ]
+    create(running, definition(parameters=kinds))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    decision = why(running, "s", 1).decision
+    assert decision is not None
+    assert (decision.distance, decision.gain) == (None, None)
+    observe(running, "s", Value(1.0, trial.number, parameters={"x": 1.0, "c": "a"}))
+    suggest(running, "s", Ask())
+    second = why(running, "s", 2)
+    assert second.decision is not None
+    told = [trial.parameters, {"x": 1.0, "c": "a"}]
+    point = second.trial.parameters
+    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in told]
+    assert second.decision.distance == pytest.approx(min(apart))
+
+
+def test_an_unknown_trial_is_said_to_be_unknown(running: Service, study: str) -> None:
+    with pytest.raises(TrialNotFound):
+        why(running, study, 1)
+    assert read.list_events(running, study, 0, 10).items[0].kind == "created"

@@ -1,0 +1,49 @@
+"""A database with one study, and a transaction on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from tests.integration.storage.rows import study
+
+
+class Undone(Exception):
+    """Ends a transaction that leaves nothing behind."""
+
+
+@contextmanager
+def prepared(url: str) -> Iterator[Database]:
+    """A migrated database, with the study "s"."""
+    database = Database(url)
+    with database.writing() as connection:
+        studies.create(connection, study("s"))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def database(migrated_url: str) -> Iterator[Database]:
+    """One of the test's own, for tests of what is committed."""
+    with prepared(migrated_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def undisturbed(module_migrated_url: str) -> Iterator[Database]:
+    """One for many tests, none of which commits."""
+    with prepared(module_migrated_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def connection(undisturbed: Database) -> Iterator[sa.Connection]:
+    """A transaction of the test's own, for tests of queries: it reads what it has written, and is rolled back."""
+    with suppress(Undone), undisturbed.writing() as opened:
+        yield opened
+        raise Undone

@@ -1,0 +1,116 @@
+"""Containers: who may write and remove their content, and how much of it at a time."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import Contention
+from adabkb_service.storage import containers, removal, studies, trials
+from adabkb_service.storage.containers import HOLD
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.filling import filling
+from adabkb_service.storage.pace import Pace
+from tests.integration.storage.conformance.test_references import BELOW, fill, rows
+from tests.integration.storage.rows import NOW, TICK, study, trial
+
+FIRST, SECOND = "1" * 32, "2" * 32
+"""Writers."""
+
+
+def test_an_id_is_taken_once(connection: sa.Connection) -> None:
+    """By a study, or by what is written or removed under it."""
+    containers.begin(connection, "new", FIRST, NOW)
+    for name in ("s", "new"):
+        with pytest.raises(Contention, match=name):
+            containers.begin(connection, name, SECOND, NOW)
+        with pytest.raises(Contention, match=name):
+            studies.create(connection, study(name))
+
+
+def test_a_container_is_removable_once_its_writer_has_let_the_time_pass(connection: sa.Connection) -> None:
+    containers.begin(connection, "new", FIRST, NOW)
+    assert containers.removable(connection, NOW + HOLD - TICK, 9) == []
+    assert not containers.take_over(connection, "new", SECOND, NOW + HOLD - TICK)
+    containers.extend(connection, "new", FIRST, NOW + TICK)
+    assert not containers.take_over(connection, "new", SECOND, NOW + HOLD)
+    assert containers.removable(connection, NOW + HOLD + TICK, 9) == ["new"]
+    assert containers.take_over(connection, "new", SECOND, NOW + HOLD + TICK)
+    assert not containers.take_over(connection, "new", FIRST, NOW + HOLD + TICK)
+
+
+def test_a_writer_that_was_too_slow_is_refused(connection: sa.Connection) -> None:
+    containers.begin(connection, "new", FIRST, NOW)
+    assert containers.take_over(connection, "new", SECOND, NOW + HOLD)
+    with pytest.raises(Contention):
+        containers.extend(connection, "new", FIRST, NOW)
+    with pytest.raises(Contention):
+        containers.put_into_use(connection, "new", FIRST)
+    containers.give_up(connection, "new", FIRST)
+    assert containers.removable(connection, NOW + HOLD, 9) == [], "it is the other writer's"
+    containers.give_up(connection, "new", SECOND)
+    assert containers.removable(connection, NOW, 9) == ["new"]
+
+
+def test_the_container_of_a_study_is_never_removable(connection: sa.Connection) -> None:
+    containers.begin(connection, "new", FIRST, NOW)
+    containers.put_into_use(connection, "new", FIRST)
+    studies.add(connection, study("new"))
+    assert containers.removable(connection, NOW + 100 * HOLD, 9) == []
+    assert not containers.take_over(connection, "new", SECOND, NOW + 100 * HOLD)
+
+
+def test_a_container_cannot_be_deleted_under_a_study(database: Database) -> None:
+    with pytest.raises(Contention), database.writing() as connection:
+        containers.remove(connection, "s")
+    with database.reading() as connection:
+        assert studies.ids(connection) == ["s"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_a_removal_goes_through_all_tables_so_many_rows_at_a_time(connection: sa.Connection, limit: int) -> None:
+    """Other studies stay as they are."""
+    before = rows(connection)
+    for name in ("removed", "other"):
+        studies.create(connection, study(name))
+        fill(connection, name)
+        trials.add(connection, [trial(number, name) for number in range(2, 6)])
+    studies.remove(connection, "removed", FIRST, NOW)
+    place: removal.Place | None = removal.START
+    while place is not None:
+        left = sum(rows(connection).values())
+        place = removal.remove_some(connection, "removed", place, limit)
+        assert left - sum(rows(connection).values()) <= limit + (place is None), "its own row comes last"
+    after = rows(connection)
+    assert all(after[table] > before[table] for table in BELOW), "else the other study has lost rows"
+    assert studies.ids(connection) == ["other", "s"]
+    studies.create(connection, study("removed"))
+    assert rows(connection)["trials"] == after["trials"]
+
+
+def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -> None:
+    """A study that is filled in one transaction is there at the end, and in several it is hidden until then."""
+    for name, first in (("small", 10), ("large", 2)):
+        with filling(database, name, lambda: NOW, Pace(first, first)) as container:
+            container.add(trials.add, [trial(number, name) for number in range(1, 6)])
+            with database.reading() as connection:
+                written = [row.number for row in trials.page(connection, name, state=None, after=0, limit=9)]
+            assert written == list(range(1, len(written) + 1))
+            assert len(written) in ({0} if name == "small" else {2, 3, 4})  # fewer in a transaction if it took long
+            with container.finishing() as connection:
+                studies.add(connection, study(name))
+        with database.reading() as connection:
+            assert len(trials.page(connection, name, state=None, after=0, limit=9)) == 5
+            assert containers.removable(connection, NOW + 2 * HOLD, 9) == []
+
+
+def test_a_filling_that_fails_is_removable_at_once(database: Database) -> None:
+    broken = (trial(12 // number, "new") for number in (3, 2, 1, 0))
+    with pytest.raises(ZeroDivisionError), filling(database, "new", lambda: NOW, Pace(1, 1)) as container:
+        container.add(trials.add, broken)
+    with database.reading() as connection:
+        assert containers.removable(connection, NOW, 9) == ["new"]
+    removal.remove_abandoned(database, "new", lambda: NOW, 60)
+    with database.reading() as connection:
+        assert containers.removable(connection, NOW + 2 * HOLD, 9) == []
+        assert trials.page(connection, "new", state=None, after=0, limit=9) == []

@@ -1,0 +1,64 @@
+"""Queries of the dictionary: the ordinals of its points."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from adabkb_service.storage import model, studies
+from tests.integration.storage.rows import study
+
+
+def after(connection: sa.Connection, added: list[int], removed: list[int]) -> tuple[int, ...]:
+    """The dictionary after a change."""
+    model.write_dictionary(connection, "s", added=added, removed=removed)
+    return model.read_dictionary(connection, "s")
+
+
+def test_the_dictionary_of_a_new_study_is_empty(connection: sa.Connection) -> None:
+    assert model.read_dictionary(connection, "s") == ()
+
+
+def test_the_dictionary_is_rising_whatever_order_it_was_written_in(connection: sa.Connection) -> None:
+    assert after(connection, [10, 2, 0], []) == (0, 2, 10)
+    assert after(connection, [7, 1], []) == (0, 1, 2, 7, 10)
+
+
+def test_points_are_added_and_removed_together(connection: sa.Connection) -> None:
+    after(connection, [1, 2, 3], [])
+    assert after(connection, [4, 5], [1, 3]) == (2, 4, 5)
+
+
+def test_a_point_that_was_removed_can_be_added_again(connection: sa.Connection) -> None:
+    after(connection, [1, 2], [])
+    after(connection, [], [1])
+    assert after(connection, [1], []) == (1, 2)
+
+
+def test_a_point_may_be_removed_and_added_by_one_change(connection: sa.Connection) -> None:
+    after(connection, [1], [])
+    assert after(connection, [1], [1]) == (1,)
+
+
+def test_changing_nothing_changes_nothing(connection: sa.Connection) -> None:
+    after(connection, [1, 2], [])
+    assert after(connection, [], []) == (1, 2)
+
+
+def test_removing_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+    after(connection, [1, 2], [])
+    assert after(connection, [], [7]) == (1, 2)
+
+
+def test_a_large_dictionary_is_written_and_removed_whole(connection: sa.Connection) -> None:
+    """Larger than one statement may have parameters of on some databases."""
+    many = list(range(3000))
+    assert after(connection, many, []) == tuple(many)
+    assert after(connection, [], many[:-1]) == (2999,)
+
+
+def test_the_dictionary_is_of_one_study(connection: sa.Connection) -> None:
+    studies.create(connection, study("S"))
+    model.write_dictionary(connection, "S", added=[1, 2], removed=[])
+    after(connection, [1, 2], [])
+    assert after(connection, [3], [1, 2]) == (3,)
+    assert model.read_dictionary(connection, "S") == (1, 2)

@@ -1,0 +1,120 @@
+"""Durability: what was committed is there after kill -9, and what was not has never been."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from adabkb_service.storage import events, studies
+from adabkb_service.storage.database import Database
+
+COMMIT = """
+import sys, time
+from adabkb_service.storage.database import Database
+from tests.integration.storage.writes import change
+with Database(sys.argv[1]).writing() as connection:
+    change(connection, "s", budget=5)
+print("committed", flush=True)
+time.sleep(60)
+"""
+
+WRITE = """
+import sys, time
+from adabkb_service.storage.database import Database
+from tests.integration.storage.writes import change
+with Database(sys.argv[1]).writing() as connection:
+    change(connection, "s", budget=5)
+    print("written", flush=True)
+    time.sleep(60)
+"""
+
+APPEND = """
+import sys
+from datetime import UTC, datetime
+from adabkb_service.storage import events, studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from tests.integration.storage.writes import write_when_current
+database = Database(sys.argv[1])
+def append(connection, before):
+    global following
+    following = before.study_seq + 1
+    if not studies.commit_if_unchanged(connection, before, study_seq=following):
+        return False
+    events.add(connection, [EventRow("s", following, "updated", None, {}, datetime.now(UTC))])
+    return True
+for _ in range(int(sys.argv[2])):
+    write_when_current(database, append)
+    print(following, flush=True)
+"""
+
+
+def process(program: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def killed_after_line(program: str, lines: int, *arguments: str) -> list[str]:
+    """What a process had said when it was killed: it may have done more than it said."""
+    with process(program, *arguments) as running:
+        assert running.stdout is not None
+        said = [running.stdout.readline() for _ in range(lines)]
+        running.send_signal(signal.SIGKILL)
+        said += running.stdout.readlines()
+        running.wait(60)
+    return [line.strip() for line in said if line.endswith("\n")]
+
+
+def log(database: Database) -> list[int]:
+    with database.reading() as connection:
+        return [event.seq for event in events.page(connection, "s", 0)]
+
+
+def test_a_commit_outlives_the_process_that_made_it(migrated_url: str, database: Database) -> None:
+    assert killed_after_line(COMMIT, 1, migrated_url) == ["committed"]
+    with database.reading() as connection:
+        assert studies.get(connection, "s").budget == 5
+
+
+def test_of_a_process_killed_before_its_commit_nothing_is_left(migrated_url: str, database: Database) -> None:
+    assert killed_after_line(WRITE, 1, migrated_url) == ["written"]
+    with database.reading() as connection:
+        assert studies.get(connection, "s").budget is None
+
+
+def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
+    migrated_url: str, database: Database
+) -> None:
+    said = killed_after_line(APPEND, 20, migrated_url, "100000")
+    found = log(database)
+    assert len(found) - len(said) in {0, 1}, "the last commit may be one it had no time to speak of"
+    assert found == list(range(1, len(found) + 1))
+    with database.reading() as connection:
+        assert studies.get(connection, "s").study_seq == len(found)
+
+
+def test_several_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
+    running = [process(APPEND, migrated_url, "20") for _ in range(2)]
+    said = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]
+    assert [each.returncode for each in running] == [0, 0]
+    assert sorted(said) == log(database) == list(range(1, 41))
+
+
+def test_a_database_that_is_closed_and_opened_again_is_the_same(migrated_url: str, database: Database) -> None:
+    with database.reading() as connection:
+        before = studies.get(connection, "s")
+    database.close()
+    again = Database(migrated_url)
+    with again.reading() as connection:
+        assert studies.get(connection, "s") == before
+    again.close()
+
+
+def test_commits_wait_for_the_disk(database: Database) -> None:
+    """SQLite: WAL with synchronous=FULL (2); PostgreSQL: synchronous_commit=on."""
+    with database.reading() as connection:
+        if database.is_sqlite:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
+        else:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"

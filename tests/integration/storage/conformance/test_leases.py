@@ -1,0 +1,128 @@
+"""Queries of leases: those that have run out, and those that last longer than they may."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import get_args
+
+import sqlalchemy as sa
+
+from adabkb_service.storage import studies, trials
+from adabkb_service.storage.rows import TrialRow, TrialState
+from tests.integration.storage.rows import NOW, TICK, study, trial
+
+STATES: tuple[TrialState, ...] = get_args(TrialState)
+SECOND = timedelta(seconds=1)
+
+
+def overdue(connection: sa.Connection, now: datetime = NOW) -> list[int]:
+    return [row.number for row in trials.overdue(connection, "s", now)]
+
+
+def in_all_states(leased_until: datetime, but: TrialState) -> list[TrialRow]:
+    """A trial in every state but one."""
+    states = [state for state in STATES if state != but]
+    return [trial(number, state=state, leased_until=leased_until) for number, state in enumerate(states)]
+
+
+def beyond(connection: sa.Connection, now: datetime = NOW) -> list[int]:
+    return sorted(row.number for row in trials.leased_beyond(connection, now))
+
+
+def test_a_lease_has_run_out_after_its_last_moment_and_not_at_it(connection: sa.Connection) -> None:
+    trials.add(connection, [trial(1, leased_until=NOW)])
+    for now in (NOW - TICK, NOW):
+        assert (overdue(connection, now), trials.studies_with_overdue(connection, now)) == ([], [])
+    assert overdue(connection, NOW + TICK) == [1]
+    assert trials.studies_with_overdue(connection, NOW + TICK) == ["s"]
+
+
+def test_only_active_trials_are_overdue(connection: sa.Connection) -> None:
+    trials.add(connection, in_all_states(leased_until=NOW - SECOND, but="active"))
+    assert (overdue(connection), trials.studies_with_overdue(connection, NOW)) == ([], [])
+    assert trials.next_expiry(connection, "s") is None
+    trials.add(connection, [trial(99, leased_until=NOW - SECOND)])
+    assert (overdue(connection), trials.studies_with_overdue(connection, NOW)) == ([99], ["s"])
+    assert trials.next_expiry(connection, "s") == NOW - SECOND
+
+
+def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_run_out_or_not(
+    connection: sa.Connection,
+) -> None:
+    studies.create(connection, study("S"))
+    assert trials.next_expiry(connection, "s") is None
+    ends = {1: NOW + SECOND, 2: NOW + TICK, 3: None, 4: NOW + 2 * SECOND}
+    trials.add(connection, [trial(number, leased_until=end) for number, end in ends.items()])
+    trials.add(connection, [trial(1, "S", leased_until=NOW - SECOND)])
+    assert trials.next_expiry(connection, "s") == NOW + TICK
+    trials.change(connection, [trial(2, leased_until=NOW - 2 * SECOND)])
+    assert trials.next_expiry(connection, "s") == NOW - 2 * SECOND
+    assert trials.next_expiry(connection, "nobody") is None
+
+
+def test_a_trial_without_a_lease_is_never_overdue(connection: sa.Connection) -> None:
+    trials.add(connection, [trial(1, leased_until=None)])
+    assert overdue(connection) == []
+    assert trials.studies_with_overdue(connection, NOW) == []
+
+
+def test_of_a_new_study_nothing_is_overdue(connection: sa.Connection) -> None:
+    assert overdue(connection) == []
+    assert trials.studies_with_overdue(connection, NOW) == []
+    assert beyond(connection) == []
+
+
+def test_overdue_trials_are_in_order_of_number_whenever_their_leases_ran_out(connection: sa.Connection) -> None:
+    ago = {3: 1, 1: 2, 4: 3, 2: 4}
+    trials.add(connection, [trial(number, leased_until=NOW - many * SECOND) for number, many in ago.items()])
+    assert overdue(connection) == [1, 2, 3, 4]
+
+
+def test_overdue_trials_are_whole_rows(connection: sa.Connection) -> None:
+    row = trial(1, leased_until=NOW - SECOND)
+    trials.add(connection, [row])
+    assert trials.overdue(connection, "s", NOW) == [row]
+
+
+def test_overdue_trials_are_of_one_study(connection: sa.Connection) -> None:
+    for name in ("s.b", "S"):
+        studies.create(connection, study(name))
+        trials.add(connection, [trial(1, name, leased_until=NOW - SECOND)])
+    assert overdue(connection) == []
+
+
+def test_a_study_with_many_overdue_trials_is_named_once(connection: sa.Connection) -> None:
+    for name in ("t", "S", "none"):
+        studies.create(connection, study(name))
+    for name in ("s", "t", "S"):
+        trials.add(connection, [trial(number, name, leased_until=NOW - number * SECOND) for number in range(1, 4)])
+    trials.add(connection, [trial(1, "none", leased_until=NOW + SECOND)])
+    assert sorted(trials.studies_with_overdue(connection, NOW)) == ["S", "s", "t"]
+
+
+def test_a_lease_may_last_as_long_as_it_is_and_no_longer(connection: sa.Connection) -> None:
+    left = {1: -SECOND, 2: 60 * SECOND, 3: 60 * SECOND + TICK}
+    rows = [trial(number, lease_seconds=60.0, leased_until=NOW + each) for number, each in left.items()]
+    trials.add(connection, rows)
+    assert beyond(connection) == [3]
+
+
+def test_each_lease_has_its_own_length(connection: sa.Connection) -> None:
+    trials.add(
+        connection,
+        [trial(number, lease_seconds=length, leased_until=NOW + 90 * SECOND) for number, length in ((1, 60), (2, 120))],
+    )
+    assert beyond(connection) == [1]
+
+
+def test_only_active_trials_last_too_long(connection: sa.Connection) -> None:
+    trials.add(connection, in_all_states(leased_until=NOW + timedelta(days=1), but="active"))
+    assert beyond(connection) == []
+    trials.add(connection, [trial(99, leased_until=NOW + timedelta(days=1))])
+    assert beyond(connection) == [99]
+
+
+def test_leases_that_last_too_long_are_of_all_studies(connection: sa.Connection) -> None:
+    studies.create(connection, study("t"))
+    trials.add(connection, [trial(1, name, leased_until=NOW + timedelta(days=1)) for name in ("s", "t")])
+    assert sorted(row.study_id for row in trials.leased_beyond(connection, NOW)) == ["s", "t"]

@@ -1,0 +1,214 @@
+"""Transactions: all or nothing, seen by others when committed and not before, one writer after the other."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import Contention, StudyNotFound
+from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
+from tests.integration.storage.rows import event, key, observation, study, trial
+from tests.integration.storage.writes import change, delete_study, lock, write_when_current
+
+
+class Interrupted(Exception):
+    """What goes wrong in the middle of a transaction."""
+
+
+def budget(database: Database) -> int | None:
+    with database.reading() as connection:
+        return studies.get(connection, "s").budget
+
+
+def test_what_a_block_wrote_is_there_afterwards(database: Database) -> None:
+    with database.writing() as connection:
+        change(connection, "s", budget=5)
+    assert budget(database) == 5
+
+
+def test_a_block_that_raises_leaves_nothing_behind_in_any_table(database: Database) -> None:
+    def write_and_fail() -> None:
+        with database.writing() as connection:
+            studies.create(connection, study("t"))
+            change(connection, "s", budget=5)
+            trials.add(connection, [trial(1)])
+            observations.add(connection, [observation(1, trial=1)])
+            events.add(connection, [event(1)])
+            idempotency.add(connection, [key("k")])
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        write_and_fail()
+    with database.reading() as connection:
+        assert studies.get(connection, "s") == study("s")
+        assert studies.ids(connection) == ["s"]
+        assert trials.page(connection, "s", state=None, after=0, limit=10) == []
+        assert observations.page(connection, "s", 0, 10) == []
+        assert events.page(connection, "s", 0) == []
+        assert idempotency.of_study(connection, "s") == []
+
+
+def test_a_collision_undoes_what_came_before_it(database: Database) -> None:
+    def write_and_collide() -> None:
+        with database.writing() as connection:
+            change(connection, "s", budget=5)
+            events.add(connection, [event(1), event(1)])
+
+    with pytest.raises(Contention):
+        write_and_collide()
+    assert budget(database) is None
+
+
+def test_after_a_block_that_raised_the_next_one_starts_afresh(migrated_url: str, database: Database) -> None:
+    """On the same connection, as there is only one."""
+    alone = Database(migrated_url, connections=1)
+    with pytest.raises(Contention), alone.writing() as connection:
+        studies.create(connection, study("s"))
+    with alone.writing() as connection:
+        change(connection, "s", budget=5)
+    alone.close()
+    assert budget(database) == 5
+
+
+def test_a_transaction_reads_what_it_has_written(database: Database) -> None:
+    with database.writing() as connection:
+        change(connection, "s", budget=5)
+        assert studies.get(connection, "s").budget == 5
+
+
+def test_what_is_not_committed_is_not_seen_by_others(database: Database) -> None:
+    with database.writing() as connection:
+        change(connection, "s", budget=5)
+        assert budget(database) is None
+    assert budget(database) == 5
+
+
+def test_a_reading_transaction_writes_nothing(database: Database) -> None:
+    with database.reading() as connection:
+        change(connection, "s", budget=5)
+    assert budget(database) is None
+
+
+def test_reading_sees_one_state_while_others_write(database: Database) -> None:
+    with database.reading() as connection:
+        before = studies.get(connection, "s")
+        with database.writing() as other:
+            change(other, "s", budget=5)
+        assert studies.get(connection, "s") == before
+
+
+def test_reading_sees_one_state_of_all_tables(database: Database) -> None:
+    """Also of those that it reads for the first time after others wrote."""
+    with database.reading() as connection:
+        assert studies.get(connection, "s").study_seq == 0
+        with database.writing() as other:
+            change(other, "s", study_seq=1)
+            events.add(other, [event(1)])
+        assert events.page(connection, "s", 0) == []
+
+
+def test_a_snapshot_outlives_the_study_it_shows(database: Database) -> None:
+    with database.reading() as connection:
+        before = studies.get(connection, "s")
+        with database.writing() as other:
+            delete_study(other, "s")
+        assert studies.get(connection, "s") == before
+    with database.reading() as connection, pytest.raises(StudyNotFound):
+        studies.get(connection, "s")
+
+
+def test_reading_within_reading_sees_what_was_committed_between(database: Database) -> None:
+    with database.reading() as outer:
+        studies.get(outer, "s")
+        with database.writing() as connection:
+            change(connection, "s", budget=5)
+        with database.reading() as inner:
+            assert studies.get(inner, "s").budget == 5
+        assert studies.get(outer, "s").budget is None
+
+
+def test_a_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
+    migrated_url: str, database: Database
+) -> None:
+    """The snapshot that a reader asked for is not what the next transaction gets."""
+    alone = Database(migrated_url, connections=1)
+    with alone.reading() as connection:
+        studies.get(connection, "s")
+    with database.writing() as connection:
+        change(connection, "s", budget=5)
+    with alone.writing() as connection:
+        lock(connection, "s")
+        assert studies.get(connection, "s").budget == 5
+    alone.close()
+
+
+def test_of_many_threads_that_read_and_then_write_no_change_is_lost(database: Database) -> None:
+    def increment(connection: sa.Connection, before: StudyRow) -> bool:
+        values = {"budget": (before.budget or 0) + 1, "study_seq": before.study_seq + 1}
+        if not studies.commit_if_unchanged(connection, before, **values):
+            return False
+        events.add(connection, [event(before.study_seq + 1)])
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: write_when_current(database, increment), range(80)))
+    assert budget(database) == 80
+    with database.reading() as connection:
+        assert studies.get(connection, "s").version == 80
+        assert [event.seq for event in events.page(connection, "s", 0)] == list(range(1, 81))
+
+
+def test_of_many_that_write_to_the_same_study_as_they_have_read_it_one_does(database: Database) -> None:
+    with database.reading() as connection:
+        before = studies.get(connection, "s")
+
+    def write(seed: int) -> bool:
+        with database.writing() as connection:
+            return studies.commit_if_unchanged(connection, before, seed=seed)
+
+    with ThreadPoolExecutor(8) as pool:
+        written = list(pool.map(write, range(8)))
+    assert written.count(True) == 1
+    with database.reading() as connection:
+        assert studies.get(connection, "s") == study("s", seed=written.index(True), version=1)
+
+
+def test_readers_never_see_half_of_a_transaction(database: Database) -> None:
+    """Writers keep study_seq and model_seq equal; whoever reads meanwhile finds them equal."""
+
+    def write(connection: sa.Connection, before: StudyRow) -> bool:
+        following = before.study_seq + 1
+        if not studies.commit_if_unchanged(connection, before, study_seq=following):
+            return False
+        studies.save_model(connection, "s", before.incarnation, model_seq=following, checkpoint=None)
+        return True
+
+    def is_whole(_: int) -> bool:
+        with database.reading() as connection:
+            row = studies.get(connection, "s")
+        return row.study_seq == row.model_seq
+
+    with ThreadPoolExecutor(4) as writers, ThreadPoolExecutor(4) as readers:
+        writing = writers.map(lambda _: write_when_current(database, write), range(40))
+        assert all(readers.map(is_whole, range(80)))
+        list(writing)
+
+
+def test_of_many_that_create_the_same_study_one_does(database: Database) -> None:
+    def create(seed: int) -> bool:
+        try:
+            with database.writing() as connection:
+                studies.create(connection, study("t", seed=seed))
+        except Contention:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        created = list(pool.map(create, range(8)))
+    assert created.count(True) == 1
+    with database.reading() as connection:
+        assert studies.get(connection, "t").seed == created.index(True)

@@ -1,0 +1,89 @@
+"""Whoever holds a lock and is gone blocks nobody for long."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from adabkb_service.errors import Contention
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from tests.integration.storage.rows import study
+from tests.integration.storage.writes import change
+from tests.waiting import PATIENCE
+
+HOLD = """
+import sys, time
+from adabkb_service.storage.database import Database
+from tests.integration.storage.writes import change
+with Database(sys.argv[1], holder_seconds=1.0).writing() as connection:
+    change(connection, "s", budget=1)
+    print("holding", flush=True)
+    time.sleep(60)
+"""
+
+
+def prepared(url: str) -> Database:
+    """With one study."""
+    database = Database(url, lock_seconds=PATIENCE)
+    with database.writing() as connection:
+        studies.create(connection, study("s"))
+    return database
+
+
+def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: str) -> None:
+    database = prepared(migrated_url)
+    with subprocess.Popen([sys.executable, "-c", HOLD, migrated_url], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "holding\n"
+        holder.send_signal(signal.SIGKILL)
+        holder.wait(60)
+        with database.writing() as connection:
+            assert studies.commit_if_unchanged(connection, study("s"))
+            assert studies.get(connection, "s") == study("s", version=1)
+    database.close()
+
+
+def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str) -> None:
+    """Its connection stays open and says nothing, as if its machine were gone."""
+    database, cut_off, over = prepared(other_postgresql), threading.Event(), threading.Event()
+    holders = Database(other_postgresql, holder_seconds=1.0)
+
+    def hold() -> bool:
+        """Whether it is undone; on a machine that stands still that may be before it holds the lock."""
+        while not cut_off.is_set():
+            try:
+                with holders.writing() as connection:
+                    change(connection, "s", budget=1)
+                    cut_off.set()
+                    over.wait(2 * PATIENCE)
+            except Contention:
+                continue
+            return False
+        return True
+
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(hold)
+        assert cut_off.wait(PATIENCE)
+        with database.writing() as connection:  # would be Busy after PATIENCE
+            assert studies.commit_if_unchanged(connection, study("s"))
+            assert studies.get(connection, "s") == study("s", version=1)
+        over.set()
+        assert holding.result(), "it is undone"
+    holders.close()
+    database.close()
+
+
+def test_who_only_reads_may_take_its_time(migrated_url: str) -> None:
+    """It holds no lock that anyone waits for."""
+    prepared(migrated_url).close()
+    database = Database(migrated_url, holder_seconds=0.1)
+    with database.reading() as connection:
+        before = studies.get(connection, "s")
+        time.sleep(0.3)
+        assert studies.get(connection, "s") == before
+    database.close()

@@ -1,0 +1,235 @@
+"""One tree of migrations, both databases, any number of servers starting at once.
+
+Upgrades are shown with the version after this one, whose migration is in ``newer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from adabkb_service.errors import Contention, SchemaMismatch
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+from tests.integration.storage.keep import KEPT, revision_of, unpacked
+from tests.integration.storage.newer import BREAKS_A_REFERENCE, newer_version
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Without any table."""
+    opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def migrated(migrated_url: str) -> Iterator[Database]:
+    opened = Database(migrated_url)
+    yield opened
+    opened.close()
+
+
+def reflected(connection: sa.Connection) -> dict[str, object]:
+    """The schema as the database itself describes it; columns by name, since one that returns comes last."""
+    inspector = sa.inspect(connection)
+    return {
+        table: (
+            sorted(({**column, "type": str(column["type"])} for column in inspector.get_columns(table)), key=_name),
+            inspector.get_pk_constraint(table),
+            sorted(inspector.get_foreign_keys(table), key=str),
+            sorted(map(_compared, inspector.get_indexes(table)), key=str),
+            sorted(inspector.get_unique_constraints(table), key=str),
+        )
+        for table in sorted(inspector.get_table_names())
+        if table != "alembic_version"
+    }
+
+
+def _compared(index: Any) -> dict[str, Any]:
+    """An index, with the condition of a partial one as text."""
+    options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
+    return {**index, "dialect_options": options}
+
+
+def _name(column: dict[str, Any]) -> str:
+    return str(column["name"])
+
+
+def go_to(database: Database, revision: str) -> None:
+    """Bring a database to the schema of some version, upwards or downwards."""
+    config, script = migration.config(), ScriptDirectory.from_config(migration.config())
+    with database.migrating() as connection:
+        config.attributes["connection"] = connection
+        past = {each.revision for each in script.iterate_revisions(migration.current(connection), "base")}
+        (command.downgrade if revision in {*past, "base"} else command.upgrade)(config, revision)
+
+
+def content(database: Database) -> dict[str, list[dict[str, Any]]]:
+    """Table -> its rows in order of their keys, whatever its schema."""
+    found = sa.MetaData()
+    with database.reading() as connection:
+        found.reflect(connection)
+        return {
+            table.name: [
+                dict(row) for row in connection.execute(sa.select(table).order_by(*table.primary_key)).mappings()
+            ]
+            for table in found.sorted_tables
+            if table.name != "alembic_version"
+        }
+
+
+def put(database: Database, rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Write rows into a database that has the same schema as where they are from."""
+    found = sa.MetaData()
+    with database.writing() as connection:
+        found.reflect(connection)
+        for name, some in rows.items():
+            for row in some:
+                connection.execute(sa.insert(found.tables[name]), _as_stored(row))
+
+
+def _as_stored(row: dict[str, Any]) -> dict[str, Any]:
+    """The times of SQLite know no zone, and a JSON column that is left out is null for SQL."""
+    return {
+        name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+        for name, value in row.items()
+        if value is not None
+    }
+
+
+def test_a_migrated_database_is_the_one_the_tables_describe(migrated: Database) -> None:
+    with migrated.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> None:
+    with migrated.writing() as connection:
+        found = reflected(connection)
+        metadata.drop_all(connection)
+        metadata.create_all(connection)
+        assert reflected(connection) == found
+
+
+def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
+    go_to(migrated, "base")
+    engine = sa.create_engine(migrated.url)  # a ``Database`` refuses a SQLite file without our tables
+    with engine.connect() as connection:
+        assert reflected(connection) == {}
+    engine.dispose()
+
+
+def test_the_code_needs_the_last_version_and_every_version_has_its_kept_database() -> None:
+    script = ScriptDirectory.from_config(migration.config())
+    assert script.get_current_head() == migration.HEAD
+    assert list(map(revision_of, KEPT)) == sorted(each.revision for each in script.walk_revisions())
+
+
+@pytest.fixture(params=KEPT, ids=revision_of)
+def filled(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> Database:
+    """With the schema and the rows of a kept database: a study with trials, results, reports, events, cells."""
+    kept = Database(f"sqlite:///{unpacked(request.param, tmp_path)}")
+    rows = content(kept)
+    kept.close()
+    assert all(rows[table] for table in CHILDREN), "else the tests would say nothing"
+    go_to(database, revision_of(request.param))
+    put(database, rows)
+    return database
+
+
+CHILDREN = ("trials", "observations", "reports", "events", "cells", "dictionary")
+
+
+def test_a_migration_that_alters_studies_keeps_the_rows_below_them_and_can_be_undone(
+    filled: Database, tmp_path: Path
+) -> None:
+    before, schema, revision = content(filled), described(filled), version(filled)
+    with newer_version(tmp_path):
+        migration.upgrade(filled)
+        after = content(filled)
+        assert [study.pop("mood") for study in after["studies"]] == ["good"]
+        assert after == before
+        with filled.writing() as connection:
+            connection.exec_driver_sql("UPDATE studies SET mood = 'bad'")
+        go_to(filled, revision)
+    assert content(filled) == before
+    assert described(filled) == schema
+    with filled.writing() as connection:  # references are enforced again
+        connection.exec_driver_sql("DELETE FROM studies")
+        connection.exec_driver_sql("DELETE FROM containers")
+    assert not any(content(filled)[table] for table in CHILDREN)
+
+
+def version(database: Database) -> str:
+    with database.reading() as connection:
+        found = migration.current(connection)
+    assert found is not None
+    return found
+
+
+def test_a_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp_path: Path) -> None:
+    before, schema = content(filled), described(filled)
+    with newer_version(tmp_path, BREAKS_A_REFERENCE), pytest.raises((SchemaMismatch, Contention)):
+        migration.upgrade(filled)
+    assert (content(filled), described(filled)) == (before, schema)
+
+
+def test_a_version_refuses_the_schema_of_the_one_before_and_of_the_one_after(filled: Database, tmp_path: Path) -> None:
+    with newer_version(tmp_path):
+        with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb data migrate$"):
+            migration.prepare(filled)
+        migration.upgrade(filled)
+        migration.prepare(filled)
+    with pytest.raises(SchemaMismatch, match="newer adabkb-service"):
+        migration.prepare(filled)
+    with pytest.raises(SchemaMismatch, match="newer adabkb-service"):
+        migration.upgrade(filled)
+
+
+def described(database: Database) -> dict[str, object]:
+    """As ``reflected``."""
+    with database.reading() as connection:
+        return reflected(connection)
+
+
+def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
+    def start(_: int) -> None:
+        database = Database(database_url)
+        migration.prepare(database)
+        database.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(start, range(4)))
+    database = Database(database_url)
+    with database.reading() as connection:
+        assert migration.schema_status(connection) == "current"
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("UPDATE alembic_version SET version_num = 'from_the_future'", "newer adabkb-service"),
+        ("DELETE FROM alembic_version", "adabkb data migrate"),
+    ],
+)
+def test_a_database_of_another_version_is_refused_with_the_remedy(
+    migrated: Database, statement: str, remedy: str
+) -> None:
+    migration.prepare(migrated)
+    with migrated.writing() as connection:
+        connection.exec_driver_sql(statement)
+    with pytest.raises(SchemaMismatch, match=remedy):
+        migration.prepare(migrated)

@@ -1,0 +1,64 @@
+"""A database that can only be read for a while, as after an error of its disk or while PostgreSQL is a standby."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import Unavailable
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+from tests.processes import without_privileges
+
+IN_A_FOLDER = "import sys; from tests.integration.storage.test_read_only import *; check_folder(Path(sys.argv[1]))"
+
+
+def check_recovery(url: str, allow_writes: Callable[[bool], None]) -> None:
+    """A connection that was opened meanwhile only reads for good, so it is not kept."""
+    database = Database(url)
+    migration.prepare(database)
+    with database.reading():  # keeps the connection that there is, which can write
+        allow_writes(False)
+        migration.require(database)
+        with pytest.raises(Unavailable, match=r"read-?only"):
+            migration.rewrite(database)
+        assert "only" in (database.last_error or "")
+        allow_writes(True)
+        migration.rewrite(database)
+    assert database.last_error is None
+    database.close()
+
+
+def check_folder(folder: Path) -> None:
+    """With a SQLite file, by permissions."""
+    check_recovery(f"sqlite:///{folder}/adabkb.db", lambda may: set_writable(folder, may))
+
+
+def set_writable(folder: Path, writable: bool) -> None:
+    """Let files be opened to write and made, or neither."""
+    for file in folder.iterdir():
+        file.chmod(0o644 if writable else 0o444)
+    folder.chmod(0o755 if writable else 0o555)
+
+
+def test_a_sqlite_file_that_can_be_written_again_is_written(tmp_path: Path) -> None:
+    subprocess.run([*without_privileges(), sys.executable, "-c", IN_A_FOLDER, str(tmp_path)], check=True)
+
+
+def test_postgresql_that_takes_writes_again_is_written(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+    name = sa.make_url(other_postgresql).database
+
+    def allow_writes(may: bool) -> None:
+        with postgresql_server.connect() as admin:
+            change = "RESET default_transaction_read_only" if may else "SET default_transaction_read_only = true"
+            admin.exec_driver_sql(f"ALTER DATABASE {name} {change}")
+
+    try:
+        check_recovery(other_postgresql, allow_writes)
+    finally:
+        allow_writes(True)

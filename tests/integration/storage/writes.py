@@ -1,0 +1,55 @@
+"""Writes for tests of storage, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.storage import containers, removal, studies, trash
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.trash import TrashRow
+from tests.integration.storage.rows import NOW
+
+
+def change(connection: Connection, study_id: str, **values: Any) -> StudyRow:
+    """Set columns of a study that nobody else writes to meanwhile; the study as it then is."""
+    assert studies.commit_if_unchanged(connection, studies.get(connection, study_id), **values)
+    return studies.get(connection, study_id)
+
+
+def lock(connection: Connection, study_id: str) -> None:
+    """Keep all other writers from a study to the end of the transaction."""
+    change(connection, study_id)
+
+
+def write_when_current(database: Database, write: Callable[[Connection, StudyRow], bool]) -> None:
+    """Read the study "s" and write to it, again and again until nobody else has written in between.
+
+    Args:
+        database: where the study is.
+        write: given the row that was read; whether it could be written.
+    """
+    while True:
+        with database.reading() as connection:
+            before = studies.get(connection, "s")
+        with database.writing() as connection:
+            if write(connection, before):
+                return
+
+
+def delete_study(connection: Connection, study_id: str) -> None:
+    """The study, and everything below it."""
+    studies.remove(connection, study_id, "w" * 32, NOW)
+    place: removal.Place | None = removal.START
+    while place is not None:
+        place = removal.remove_some(connection, study_id, place, 2)
+
+
+def add_to_trash(connection: Connection, row: TrashRow, content: bytes) -> None:
+    """A deleted study, with its content in one part."""
+    containers.add(connection, row.container)
+    trash.add_parts(connection, [(0, content)], row.container)
+    trash.add(connection, row)

@@ -1,0 +1,144 @@
+"""A draft: what is taken back leaves no trace, and what is committed is written as one, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from adabkb_service.errors import Contention
+from adabkb_service.operations import read
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import idempotency
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import KeyRow
+from adabkb_service.study import leases
+from adabkb_service.study.cached_study import read_study
+from adabkb_service.study.draft import Draft
+from tests.integration.operations.conftest import ManualClock
+from tests.integration.operations.verbs import Ask, Value, get, observe, queue, suggest
+
+
+@pytest.fixture
+def draft(database: Database, running: Service, study: str, clock: ManualClock) -> Iterator[Draft]:
+    """Of a study with a result, two trials at work and one that waits."""
+    suggest(running, study, Ask(3))
+    observe(running, study, Value(1.0, 1))
+    queue(running, study, {"x": 0.5, "y": 1.0})
+    clock.advance(1)
+    with database.reading() as connection:
+        before = read_study(connection, study)
+    opened = Draft(database, before, clock.now)
+    yield opened
+    opened.close()
+
+
+OF_THE_SNAPSHOT = {"_connection", "_open", "has_read_more"}
+
+
+def contents(draft: Draft) -> dict[str, Any]:
+    """All that a draft would write, and what requests read of it."""
+    # By their names, private ones too: so nothing that a draft will hold one day is left out of the comparison.
+    own = {name: value for name, value in vars(draft).items() if name not in OF_THE_SNAPSHOT}
+    copied = {name: value.copy() if isinstance(value, dict | list) else value for name, value in own.items()}
+    return {**copied, "waiting": draft.waiting(10), "overdue": draft.overdue(), "best": draft.best_observation()}
+
+
+def one_thing(draft: Draft) -> None:
+    draft.record("observed", told(2, 0.5), None)
+
+
+def everything(draft: Draft) -> None:
+    """Each way to change a draft."""
+    draft.record("observed", told(draft.study.observations + 1, -5.0), 2)
+    correction = {"observation": 1, "value": 9.0, "std_error": None, "excluded": False}
+    draft.record("corrected", correction, 1)
+    leases.lease_again(draft, draft.waiting(1)[0], "w", 5.0)
+    draft.lease(3, 1.0, draft.now + timedelta(seconds=1))
+    draft.record("paused", {})
+    draft.set_lease_length(3, 7.0)
+    draft.set_model_stats({"gap": 1.0})
+    draft.set_state("paused")
+    draft.keep_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
+
+
+def told(seq: int, value: float) -> dict[str, Any]:
+    point = {"x": 0.0, "y": 1.0}
+    return {"observation": seq, "attempt": 1, "parameters": point, "value": value, "std_error": None}
+
+
+def test_what_is_taken_back_after_an_error_leaves_no_trace(draft: Draft) -> None:
+    one_thing(draft)
+    before = contents(draft)
+    with pytest.raises(ZeroDivisionError), draft.undone_on_error():  # noqa: PT012 - what comes before the error counts
+        everything(draft)
+        raise ZeroDivisionError
+    assert contents(draft) == before
+
+
+def test_what_is_tried_only_leaves_no_trace(draft: Draft) -> None:
+    one_thing(draft)
+    before = contents(draft)
+    with draft.undone():
+        everything(draft)
+        assert contents(draft) != before
+    assert contents(draft) == before
+
+
+def test_without_an_error_all_is_kept(draft: Draft) -> None:
+    with draft.undone_on_error():
+        everything(draft)
+    assert [event.kind for event in draft.log] == ["observed", "corrected", "leased", "paused"]
+    assert draft.has_effects
+
+
+def test_only_what_was_not_taken_back_is_written(draft: Draft, running: Service, database: Database) -> None:
+    one_thing(draft)
+    head = draft.study.study_seq
+    with draft.undone():
+        everything(draft)
+    after = draft.commit()
+    assert (after.study.study_seq, get(running, "s").revision) == (head, head)
+    log = read.list_events(running, "s", 0, 100).items
+    assert [event.kind for event in log][-1] == "observed"
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 0.5]
+    with database.reading() as connection:
+        assert idempotency.find(connection, "s", "k") is None
+
+
+def test_a_draft_of_a_study_that_has_changed_meanwhile_writes_nothing(draft: Draft, running: Service) -> None:
+    observe(running, "s", Value(2.0, 2))
+    before = read.list_events(running, "s", 0, 100).items
+    everything(draft)
+    with pytest.raises(Contention):
+        draft.commit()
+    assert read.list_events(running, "s", 0, 100).items == before
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 2.0]
+
+
+def test_what_is_committed_is_what_the_next_draft_starts_from(
+    draft: Draft, database: Database, clock: ManualClock
+) -> None:
+    """Held in memory, or read again."""
+    everything(draft)
+    after = draft.commit()
+    with database.reading() as connection:
+        again = read_study(connection, "s")
+    assert after.study == again.study
+    assert after.next_expiry == again.next_expiry
+    one, other = Draft(database, after, clock.now), Draft(database, again, clock.now)
+    numbers = range(1, after.study.trials + 1)
+    assert [one.trial(number) for number in numbers] == [other.trial(number) for number in numbers]
+    one.close()
+    other.close()
+
+
+def test_a_renewed_lease_counts_as_a_change_although_it_is_no_event(draft: Draft, running: Service) -> None:
+    """It would undo what the other server wrote to the trial."""
+    observe(running, "s", Value(2.0, 3))
+    draft.lease(3, 5.0, draft.now + timedelta(seconds=5))
+    with pytest.raises(Contention):
+        draft.commit()
+    assert read.trial(running, "s", 3).state == "completed"

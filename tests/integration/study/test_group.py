@@ -1,0 +1,394 @@
+"""Requests that wait together are committed together: one transaction, and to each its own outcome."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.contract.answers import StudySummary
+from adabkb_service.contract.parameters import FloatParameter
+from adabkb_service.errors import (
+    Busy,
+    IdempotencyKeyReused,
+    RequestInProgress,
+    TrialFinished,
+    TrialNotFound,
+    Unavailable,
+)
+from adabkb_service.operations import manage, read, trash
+from adabkb_service.operations import observe as observation
+from adabkb_service.operations import suggest as suggestion
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from adabkb_service.study import lifecycle
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.owner import MOST_WAITING, STATS_SECONDS, Owner
+from adabkb_service.study.request import Key, Outcome, Points, Request
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
+
+POINT = {"x": 0.5, "y": 1.0}
+
+
+@contextmanager
+def counted_commits(database: Database) -> Iterator[list[sa.Connection]]:
+    """Grows by one entry with each commit in the block."""
+    commits: list[sa.Connection] = []
+    note = commits.append  # one object, or it could not be removed
+    sa.event.listen(database.engine, "commit", note)
+    yield commits
+    sa.event.remove(database.engine, "commit", note)
+
+
+def telling(value: float, trial: int | None = None, key: str | None = None) -> Request[Any]:
+    parameters = None if trial else POINT
+    named = None if key is None else Key("s", key, f"value {value}")
+    return observation.observe("s", Value(value, trial, parameters=parameters), named)
+
+
+def asking(count: int = 1, key: str | None = None) -> Request[Any]:
+    return suggestion.suggest("s", Ask(count), None if key is None else Key("s", key, "ask"))
+
+
+def together(running: Service, *requests: Request[Any]) -> list[Future[Any]]:
+    """All of them wait before the first is done."""
+    futures = [running.submit(request) for request in requests]
+    running.scheduler.work_until(lambda: all(future.done() for future in futures))
+    return futures
+
+
+def views(futures: list[Future[Any]]) -> list[Any]:
+    return [future.result().view for future in futures]
+
+
+def values(running: Service) -> list[float | None]:
+    return [row.value for row in read.list_observations(running, "s", 0, 1000).items]
+
+
+@pytest.fixture
+def warm(running: Service, study: str) -> Service:
+    """With two trials at work, and the next points decided on."""
+    suggest(running, study, Ask(2))
+    observe(running, study, Value(1.0, 1))
+    return running
+
+
+def test_requests_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+    with counted_commits(database) as commits:
+        futures = together(warm, *(telling(float(value), key=f"k-{value}") for value in range(20)))
+    assert len(commits) == 1
+    assert [view.observation.seq for view in views(futures)] == list(range(2, 22))
+    assert values(warm) == [1.0, *map(float, range(20))]
+    assert list(examine(database)) == []
+
+
+def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+    """Each sees what those before it did: the second to ask is not given what the first one got."""
+    with counted_commits(database) as commits:
+        futures = together(warm, asking(), telling(2.0), telling(0.5, 2))
+    first, _, _ = views(futures)
+    assert len(commits) == 1
+    assert [trial.number for trial in first.trials] == [3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Service, database: Database) -> None:
+    """One worker edits while others suggest and observe: a point decided on before is not issued after it, a trial
+    from before is completed, and whoever has to wait for the model gets a point of the edited space."""
+    changes = {"parameters": [FloatParameter(name="x", kind="float", low=1.25, high=1.5).model_dump()]}
+    with counted_commits(database) as commits:
+        before, edit, late, refused, after = together(
+            warm,
+            asking(key="before"),
+            manage.change("s", changes, None, Key("s", "edit", "edit")),
+            telling(0.25, 2),
+            telling(3.0),
+            asking(2, key="after"),
+        )
+    assert len(commits) == 2, "the group, and the last suggestion, which waits for the model"
+    (first,), new = before.result().view.trials, after.result().view.trials
+    assert first.number == 3
+    assert all(1.25 <= trial.parameters["x"] <= 1.5 and trial.origin == "policy" for trial in new)
+    assert late.result().view.trial.state == "completed"
+    assert "outside [1.25, 1.5]" in str(refused.exception())
+    assert warm.do(manage.change("s", changes, None, Key("s", "edit", "edit"))).view == edit.result().view
+    assert [event.kind for event in read.list_events(warm, "s", 0, 100).items].count("edited") == 1
+    assert list(examine(database)) == []
+
+
+def half_done(draft: Draft, _: Points) -> Outcome[StudySummary]:
+    """Refuses when it has changed the draft already."""
+    draft.record("paused", {})
+    draft.record("failed", {"attempt": 1, "reason": "half done"}, 2)
+    lifecycle.update_state(draft)
+    raise TrialNotFound("s", 99)
+
+
+def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: Database) -> None:
+    with counted_commits(database) as commits:
+        before, refused, late, after = together(
+            warm, telling(2.0), telling(3.0, 99), Request("s", StudySummary, half_done), telling(0.5, 2)
+        )
+    assert len(commits) == 1
+    assert isinstance(refused.exception(), TrialNotFound)
+    assert isinstance(late.exception(), TrialNotFound)
+    assert [view.observation.seq for view in views([before, after])] == [2, 3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert {event.kind for event in read.list_events(warm, "s", 0, 100).items} == {"created", "suggested", "observed"}
+    assert list(examine(database)) == []
+
+
+def end_connection(draft: Draft, _: Points) -> Outcome[StudySummary]:
+    """Lets PostgreSQL end the connection that the draft reads from."""
+    draft.connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+    raise AssertionError
+
+
+@pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
+def test_a_connection_that_ends_while_a_group_reads_is_an_outage_to_all_of_it(
+    warm: Service, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = together(warm, telling(2.0), Request("s", StudySummary, end_connection), telling(0.5, 2))
+    assert [type(future.exception()) for future in group] == [Unavailable] * 3
+    assert caplog.records == []
+    assert values(warm) == [1.0]
+    assert views(together(warm, telling(0.5, 2)))[0].observation.seq == 2
+    assert list(examine(database)) == []
+
+
+@pytest.mark.parametrize("value", [2.0, 3.0])
+def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
+    """Whether it comes with the same request or another one; once there is an answer, it is told."""
+    first = warm.submit(telling(2.0, key="k"))
+    with pytest.raises(RequestInProgress):
+        warm.submit(telling(value, key="k"))
+    warm.scheduler.work_until(first.done)
+    assert values(warm) == [1.0, 2.0]
+    if value == 2.0:
+        again = warm.do(telling(value, key="k"))
+        assert (again.replayed, again.view) == (True, first.result().view)
+    else:
+        with pytest.raises(IdempotencyKeyReused):
+            warm.do(telling(value, key="k"))
+    assert values(warm) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("where", ["here", "on another server"])
+def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_go_on(
+    warm: Service, database: Database, clock: ManualClock, where: str
+) -> None:
+    server = warm if where == "here" else Service(database, clock=clock)
+    stored = server.do(telling(2.0, key="k")).view
+    with counted_commits(database) as commits:
+        before, known, between, after = together(
+            warm, telling(3.0, key="a"), telling(2.0, key="k"), telling(4.0, key="c"), telling(0.5, 2, key="b")
+        )
+    assert len(commits) == 1
+    assert (known.result().replayed, known.result().view) == (True, stored)
+    assert [future.result().replayed for future in (before, between, after)] == [False] * 3
+    assert values(warm) == [1.0, 2.0, 3.0, 4.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Service, database: Database) -> None:
+    warm.do(telling(2.0, key="k"))
+    before, refused, after = together(warm, telling(3.0), telling(4.0, key="k"), telling(0.5, 2))
+    assert isinstance(refused.exception(), IdempotencyKeyReused)
+    assert [view.observation.seq for view in views([before, after])] == [3, 4]
+    assert values(warm) == [1.0, 2.0, 3.0, 0.5]
+    assert list(examine(database)) == []
+
+
+@pytest.mark.parametrize("fingerprint", ["ask", "another request"])
+def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_complete(
+    running: Service, clock: ManualClock, fingerprint: str
+) -> None:
+    """It has no trial to issue, and so no answer to store, but it logs that a lease ran out and the study ended."""
+    manage.create(running, definition(max_attempts=1, budget=1))
+    first = running.do(asking(key="k"))
+    clock.advance(61)
+    again = running.submit(suggestion.suggest("s", Ask(), Key("s", "k", fingerprint)))
+    running.scheduler.work_until(again.done)
+    if fingerprint == "ask":
+        assert (again.result().replayed, again.result().json) == (True, first.json)
+    else:
+        assert isinstance(again.exception(), IdempotencyKeyReused)
+    assert suggest(running, "s", Ask()).view.study.state == "complete"
+    assert list(examine(running.database)) == []
+
+
+def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """On what the study is then: numbers follow on, and what has become impossible is refused."""
+    other = Service(database, clock=clock)
+    waiting = [warm.submit(telling(value, key=f"k-{value}")) for value in (2.0, 3.0)]
+    waiting += [warm.submit(asking(key="ask")), warm.submit(telling(0.5, 2, key="late"))]
+    observe(other, "s", Value(7.0, 2))
+    suggest(other, "s", Ask())
+    with counted_commits(database) as commits:
+        warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
+    assert len(commits) == 2, "the results, and the suggestion, for which the model must know of them"
+    assert [view.observation.seq for view in views(waiting[:2])] == [3, 4]
+    assert [trial.number for trial in waiting[2].result().view.trials] == [4]
+    assert type(waiting[3].exception()).__name__ == "ResultConflict"
+    assert values(warm) == [1.0, 7.0, 2.0, 3.0]
+    log = read.list_events(warm, "s", 0, 100).items
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    assert list(examine(database)) == []
+
+
+def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) -> None:
+    waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
+    with pytest.raises(Busy):
+        warm.submit(telling(0.0, key="k"))
+    warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
+    warm.do(telling(0.0, key="k"))
+    assert get(warm, "s").counts.observations == MOST_WAITING + 2
+
+
+def test_an_answer_is_of_one_moment_although_another_server_writes_while_it_is_made(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """It is made by a server that reads the study before that write, and the observation after it."""
+    corrections = iter([9.0])
+
+    def let_other_write(_: Draft) -> None:
+        for value in corrections:
+            correct(warm, "s", 1, {"value": value})
+
+    told_again = replace(observation.observe("s", Value(1.0, 1)), first=let_other_write)
+    answer = Service(database, clock=clock).do(told_again).view
+    assert answer.observation is not None
+    assert answer.study.best is not None
+    assert (answer.observation.value, answer.study.best.value) == (9.0, 9.0)
+
+
+def take_no_writes(connection: Any, *_: object) -> None:
+    connection.execute("PRAGMA query_only=ON")
+
+
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
+def test_a_server_that_cannot_write_answers_with_what_another_server_has_written(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """Also when the figures of its model are due to be stored, which fails."""
+    assert get(warm, "s").counts.observations == 1
+    time.sleep(STATS_SECONDS)
+    observe(Service(database, clock=clock), "s", Value(2.0, 2))
+    sa.event.listen(database.engine, "checkout", take_no_writes)
+    assert get(warm, "s").counts.observations == 2
+    refused = warm.submit(observation.observe("s", Failure(2)))
+    warm.scheduler.work_until(refused.done)
+    assert isinstance(refused.exception(), TrialFinished)
+
+
+DYING = """
+import os, signal, sys
+import sqlalchemy as sa
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.study.test_group import asking, telling
+
+database = Database(sys.argv[1])
+running = Service(database, clock=ManualClock())
+commit = database.engine.dialect.do_commit
+
+def commit_and_die(connection):
+    if sys.argv[2] == "after":
+        commit(connection)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+database.engine.dialect.do_commit = commit_and_die
+requests = [telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")]
+futures = [running.submit(request) for request in requests]
+running.scheduler.work_until(lambda: all(future.done() for future in futures))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group(
+    warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
+) -> None:
+    """Killed before the commit, it did nothing; killed after it, everything: no request has two effects, or half."""
+    queue(warm, "s", POINT)  # a suggestion of a trial that waits is of the group: it needs no model
+    dying = subprocess.run([sys.executable, "-c", DYING, migrated_url, when], env=os.environ, check=False)
+    assert dying.returncode == -9
+    head = get(Service(database, clock=clock), "s").revision
+    repeated = together(
+        Service(database, clock=clock), telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")
+    )
+    told, asked, late = views(repeated)
+    assert {future.result().replayed for future in repeated} == {when == "after"}
+    assert (told.observation.seq, late.observation.seq) == (2, 3)
+    assert [trial.number for trial in asked.trials] == [3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert (get(Service(database, clock=clock), "s").revision == head) == (when == "after")
+    assert list(examine(database)) == []
+
+
+def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, database: Database) -> None:
+    """At once, and not after retries for the sake of a transaction that there is none of."""
+    observe(warm, "s", Value(13.0, parameters=POINT))
+    with database.writing() as connection:
+        connection.exec_driver_sql("CREATE UNIQUE INDEX once ON observations (study_id, value)")
+    begun: list[sa.Connection] = []
+    note = begun.append
+    sa.event.listen(database.engine, "begin", note)
+    first, refused, last = together(warm, telling(2.0), telling(13.0), telling(3.0))
+    sa.event.remove(database.engine, "begin", note)
+    assert [each.result().view.study.counts.observations for each in (first, last)] == [3, 4]
+    with pytest.raises(sa.exc.IntegrityError):
+        refused.result()
+    assert len(begun) < 20
+    assert values(warm) == [1.0, 13.0, 2.0, 3.0]
+    assert list(examine(database)) == []
+
+
+def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(running: Service, study: str) -> None:
+    """The new one reaches the same place in its log by a result that arrives together with a suggestion."""
+    observe(running, study, Value(1.0, parameters=POINT))
+    get(running, study)  # once its model has decided on the next point
+    trash.delete(running, study, purge=True)
+    moved = [FloatParameter(name="x", kind="float", low=100.0, high=101.0)]
+    manage.create(running, definition(parameters=moved))
+    told = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
+    _, suggested = views(together(running, told, asking()))
+    assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0
+
+
+@pytest.mark.parametrize("gone", ["deleted", "stored by another server"])
+def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
+    running: Service, database: Database, clock: ManualClock, gone: str
+) -> None:
+    """So it can be dropped from memory."""
+    manage.create(running, definition())
+    owner, elsewhere = Owner("s", running), Service(database, clock=clock)
+    told = owner.submit(telling(1.0))
+    owner.process_queues()
+    assert told.done()
+    owner.process_queues()  # which takes the reply of the model in
+    assert not owner.is_idle
+    if gone == "deleted":
+        trash.delete(elsewhere, "s", purge=True)
+    else:
+        observe(elsewhere, "s", Value(2.0, parameters=POINT))
+        get(elsewhere, "s")
+    time.sleep(STATS_SECONDS)
+    for _ in range(3):
+        owner.process_queues()
+        time.sleep(STATS_SECONDS)
+    assert owner.is_idle

@@ -1,0 +1,78 @@
+"""What a pair of suggest and observe costs: SQL statements and commits, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from adabkb_service.inference.inprocess import InProcess
+from adabkb_service.inference.store import SAVE_EVENTS
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from adabkb_service.study.request import Key
+from adabkb_service.timeouts import UNHURRIED
+from tests.integration.operations.conftest import ManualClock, definition
+from tests.integration.operations.verbs import Ask, Value, observe, suggest
+
+PAIRS = 40
+MOST_STATEMENTS = 9
+"""Of a pair, by the server: two units of work, each of which writes the study, a trial, its events and the key; and the
+result."""
+MOST_FOR_A_MODEL = 5
+"""To store a model, after so many events."""
+FREE = ("BEGIN", "COMMIT", "ROLLBACK", "SET")
+
+
+@dataclass
+class Traffic:
+    """What a database was asked."""
+
+    statements: list[str] = field(default_factory=list)
+    commits: int = 0
+
+
+@contextmanager
+def watched(database: Database) -> Iterator[Traffic]:
+    traffic = Traffic()
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if not statement.upper().startswith(FREE):
+            traffic.statements.append(statement)
+
+    def count(_: Any) -> None:
+        traffic.commits += 1
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    sa.event.listen(database.engine, "commit", count)
+    yield traffic
+    sa.event.remove(database.engine, "before_cursor_execute", note)
+    sa.event.remove(database.engine, "commit", count)
+
+
+def pair(running: Service, number: int) -> None:
+    trial = suggest(running, "s", Ask(), Key("s", f"ask-{number}", "f")).view.trials[0]
+    assert trial.origin == "policy"
+    observe(running, "s", Value(float(number % 7), trial.number), Key("s", f"tell-{number}", "f"))
+
+
+def test_a_pair_takes_so_many_statements_and_one_commit_a_call(migrated_url: str, clock: ManualClock) -> None:
+    """On a warm study under ``auto``; the models have connections of their own, as in production."""
+    database, models = Database(migrated_url), Database(migrated_url)
+    running = Service(database, clock=clock, inference=InProcess(models, idle_seconds=UNHURRIED))
+    create(running, definition(algorithm={"profile": "auto"}))
+    for number in range(3):
+        pair(running, number)
+    with watched(database) as traffic, watched(models) as storing:
+        for number in range(3, 3 + PAIRS):
+            pair(running, number)
+    assert traffic.commits == 2 * PAIRS
+    assert len(traffic.statements) <= MOST_STATEMENTS * PAIRS, traffic.statements[-12:]
+    times_stored = 1 + 2 * PAIRS // SAVE_EVENTS
+    assert len(storing.statements) <= MOST_FOR_A_MODEL * times_stored, storing.statements
+    database.close()
+    models.close()

@@ -1,5 +1,0 @@
-"""Mistakes that people make, and what each interface answers: ``docs/mistakes.md`` is the list.
-
-To add a mistake, write there what is made, with any text as its answer. ``python -m tests.mistakes`` makes all mistakes
-and writes the answers anew.
-"""

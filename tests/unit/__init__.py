@@ -1,0 +1,1 @@
+"""Tests without a database, a server or a network."""

@@ -1,0 +1,29 @@
+"""A unit test that opens a database or a connection fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+NOT_OF_A_UNIT = ("sqlite3.connect", "socket.connect")
+"""Audit events that end a test. psycopg connects in C, but its servers are fixtures of other folders."""
+_is_watched = False
+
+
+def _watch(event: str, _: tuple[Any, ...]) -> None:
+    if _is_watched and event in NOT_OF_A_UNIT:
+        raise AssertionError(f"{event} in a unit test; it belongs into tests/integration")
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> Iterator[None]:
+    global _is_watched  # noqa: PLW0603 - a hook cannot be removed
+    _is_watched = True
+    yield
+    _is_watched = False

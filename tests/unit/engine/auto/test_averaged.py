@@ -1,0 +1,273 @@
+"""The posterior that reports rest on: its members, and what they say together."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from adabkb_service.engine.auto import additive, likelihood, surrogate
+from adabkb_service.engine.auto.averaged import (
+    APART,
+    AVERAGED,
+    FAR,
+    FARTHEST,
+    FEWEST,
+    MEMBERS,
+    Averaged,
+    apart,
+    learn,
+    with_result,
+)
+from adabkb_service.engine.auto.averaging import averaged, learned_with
+from adabkb_service.engine.auto.checkpoint import Checkpoint
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.state import fitted
+from adabkb_service.engine.auto.tree import root
+from adabkb_service.engine.record import of
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import Run
+from tests.unit.engine.auto.strategies import spaces
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+
+def wave(X: Array) -> Array:
+    found: Array = np.sin(9.0 * X[:, 0]) + X[:, -1]
+    return found
+
+
+def learned(X: Array, values: Array, space: Space | None = None) -> Averaged:
+    problem = Problem(space or unit_space(X.shape[1]), Config(), 0)
+    found = learn(problem, of(X, values, np.zeros(len(X))), likelihood.prior_of(problem.domain))
+    assert found is not None
+    return found
+
+
+def noisy(count: int, level: float = 0.3) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.random((count, 2))
+    return X, wave(X) + level * rng.normal(size=count)
+
+
+def test_draws_of_a_member_have_its_moments() -> None:
+    """20,000 draws at 5 points, given 300 results: mean and standard deviation are those of the posterior (its
+    parameters are learned from 100, which leave many degrees of freedom), and neighbours go together."""
+    (member,) = learned(*noisy(AVERAGED + 100)).members
+    at = np.vstack([np.random.default_rng(1).random((4, 2)), [[0.5, 0.5]], [[0.5, 0.5001]]])
+    drawn = member.draws(at, (0, 1), 20_000)
+    mean, deviation = member.posterior.mean_and_std(at)
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=4.0 * deviation.max() / np.sqrt(20_000))
+    np.testing.assert_allclose(drawn.std(axis=1), deviation, rtol=0.05)
+    assert np.corrcoef(drawn[4], drawn[5])[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(("power", "linear"), [(1.0, True), (6.0, False)])
+def test_results_choose_the_warp(power: float, linear: bool) -> None:
+    """60 results of a smooth function have linear members; those of a power of it, whose bad results lie far off, have
+    none."""
+    X = np.random.default_rng(1).random((60, 2))
+    smooth = 2.0 + np.sin(3.0 * X[:, 0]) + np.cos(2.0 * X[:, 1])
+    found = learned(X, -(smooth**power)).members
+    assert len(found) == MEMBERS
+    assert any(member.warp.power == 1.0 for member in found) is linear
+
+
+def test_members_differ_in_their_hyperparameters() -> None:
+    """Ten results leave lengthscales open by more than a factor of 2."""
+    X = np.random.default_rng(2).random((10, 1))
+    lengthscales = [member.hyperparameters.lengthscales[0] for member in learned(X, X[:, 0]).members]
+    assert max(lengthscales) > 2.0 * min(lengthscales)
+
+
+def test_the_quantiles_of_a_single_member_are_those_of_its_t_distribution() -> None:
+    found = learned(*noisy(40))
+    alone = replace(found, members=found.members[:1])
+    at, levels = np.random.default_rng(1).random((50, 2)), (0.0625, 0.5125, 0.9375)
+    mean, deviation = alone.members[0].posterior.mean_and_std(at)
+    degrees = alone.members[0].degrees
+    expected = [alone.members[0].warp.inverse(mean + deviation * stdtrit(degrees, level)) for level in levels]
+    np.testing.assert_allclose(alone.mean_and_quantiles(at, levels)[1:], expected, rtol=1e-9)
+
+
+@given(spaces(), st.integers(0, 2**32), st.integers(1, 30))
+@settings(max_examples=40)
+def test_quantiles_rise_the_mean_is_among_them_and_probabilities_agree(space: Space, seed: int, count: int) -> None:
+    """In any space, for any results, few ones and equal ones included."""
+    rng = np.random.default_rng(seed)
+    X, values = space.snap(rng.random((count, space.dimension))), np.round(rng.normal(size=count), int(seed % 3))
+    found, at = learned(X, values, space), np.ascontiguousarray(space.snap(rng.random((20, space.dimension))))
+    mean, lcb, low, high, ucb = found.mean_and_quantiles(at, (0.05, 0.16, 0.84, 0.95))
+    assert np.isfinite([lcb, ucb]).all()
+    assert (lcb <= low).all()
+    assert (low <= high).all()
+    assert (high <= ucb).all()
+    np.testing.assert_array_equal(mean, found.mean(at))
+    assert ((lcb <= mean) & (mean <= ucb)).all()
+    for index in range(3):
+        shares = found.between(at, -np.inf, float(ucb[index]))
+        assert ((shares >= 0.0) & (shares <= 1.0)).all()
+        if ucb[index] - lcb[index] > 1e-6:
+            assert shares[index] == pytest.approx(0.95, abs=0.03)
+
+
+def test_predictions_stay_within_a_multiple_of_the_results_range() -> None:
+    """Results over 12 orders of magnitude, under warps close to a logarithm: without a limit the lower ends of
+    the intervals are up to 99 times the range below the worst result."""
+    X = np.random.default_rng(3).random((12, 2))
+    values = -np.exp(28.0 * np.linalg.norm(X - X[0], axis=1))
+    found = learned(X, values).mean_and_quantiles(np.random.default_rng(4).random((500, 2)), [0.05, 0.95])
+    spread = values.max() - values.min()
+    assert values.min() - FARTHEST * spread == found.min()
+    assert values.max() + FARTHEST * spread >= found.max()
+
+
+def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
+    """Given 30 results and then 5 more, each member is the process with its parameters given all 35."""
+    X, values = noisy(35)
+    problem = Problem(unit_space(2), Config(), 0)
+    record = of(X, values, np.zeros(35))
+    found = learn(problem, record.first(30), likelihood.prior_of(problem.domain))
+    for count in range(31, 36):
+        assert found is not None
+        found = with_result(problem, found, record.first(count))
+    assert found is not None
+    at = np.random.default_rng(3).random((20, 2))
+    for member in found.members:
+        kernel = member.hyperparameters.kernel(problem.domain.categorical, problem.domain.components, None)
+        noises = np.full(35, member.hyperparameters.noise_ratio)
+        whole = surrogate.exact(kernel, member.hyperparameters.variance, X, member.warp.forward(values), noises)
+        for one, other in zip(member.posterior.mean_and_std(at), whole.mean_and_std(at), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_a_result_far_from_all_others_makes_everything_be_learned_anew() -> None:
+    X, values = noisy(30)
+    problem = Problem(unit_space(2), Config(), 0)
+    found = learned(X, values)
+    far = values.min() - (FAR + 1.0) * 10.0 * np.ptp(values)
+    record = of(np.vstack([X, [[0.5, 0.5]]]), np.append(values, far), np.zeros(31))
+    assert with_result(problem, found, record) is None
+
+
+def test_members_have_the_form_of_the_search_s_kernel() -> None:
+    """With a smooth kernel, and with an additive part, whose parameters differ between members."""
+    X, values = noisy(60)
+    problem = Problem(unit_space(2), Config(), 0)
+    prior, record = likelihood.prior_of(problem.domain), of(X, values, np.zeros(60))
+    smooth = learn(problem, record, replace(prior, smooth=True))
+    mixed = learn(problem, record, replace(prior, additive=additive.first(2)))
+    assert smooth is not None
+    assert mixed is not None
+    assert all(member.posterior.kernel.smooth for member in smooth.members)
+    assert (
+        len(
+            {
+                member.hyperparameters.additive.shares.sum()
+                for member in mixed.members
+                if member.hyperparameters.additive
+            }
+        )
+        == MEMBERS
+    )
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_it_does_not_depend_on_when_it_was_asked_for(every: int) -> None:
+    """A study that was asked after every result, or after some, says what one says that was never asked before, to the
+    last bit, also after a result that is far from the others."""
+    X, values = noisy(40)
+    values[27] = -1e4
+    result, at = Run(auto.start(unit_space(2), Config(), 0)), np.random.default_rng(4).random((30, 2))
+    for count, (x, y) in enumerate(zip(X, values, strict=True), start=1):
+        result.tell(x, float(y))
+        if count % every:
+            continue
+        known, gap = auto.predict(result.state, at), auto.report(result.state).gap
+        checkpoint = replace(result.state.checkpoint, averages={}, gaps={})
+        state = replace(result.state, checkpoint=checkpoint)
+        anew = auto.predict(state, at)
+        for part in ("mean", "std", "lcb", "ucb"):
+            np.testing.assert_array_equal(getattr(known, part), getattr(anew, part))
+        assert auto.report(state).gap == gap
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    """Of states that share what is kept, as a model process does while it answers questions and decides."""
+    X, values = noisy(60)
+    result, at, states = Run(auto.start(unit_space(2), Config(), 0)), X[:3], []
+    for x, y in zip(X, values, strict=True):
+        result.tell(x, float(y))
+        states.append(result.state)
+    states, before = [each for each in states if each.checkpoint is states[57].checkpoint], sys.getswitchinterval()
+    assert len(states) > 1
+    expected = [auto.predict(state, at).mean for state in states]
+
+    def ask(seed: int) -> None:
+        for index in np.random.default_rng(seed).integers(len(states), size=20):
+            np.testing.assert_array_equal(auto.predict(states[index], at).mean, expected[index])
+            auto.report(states[index])
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(ask, range(6)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_the_parameters_are_learned_when_a_quarter_of_the_results_is_new_and_when_there_is_a_gap() -> None:
+    """The latter with nine results in two dimensions."""
+    found = [learned_with(Problem(unit_space(2), Config(), 0), count) for count in range(1, 1000)]
+    assert found[:11] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10]
+    for count, known in enumerate(found, start=1):
+        assert known <= count < known + max(1, known // 4)
+    assert len(set(found)) < 35
+
+
+def test_where_the_search_goes_through_a_dictionary_its_posterior_is_the_only_member() -> None:
+    X, values = noisy(50)
+    problem = Problem(unit_space(2), Config(), 0)
+    checkpoint = Checkpoint(50, likelihood.prior_of(problem.domain), dictionary=tuple(range(20)))
+    state = fitted(problem, of(X, values, np.zeros(50)), root(), checkpoint)
+    (member,) = averaged(state).members
+    assert member.posterior is state.surrogate
+
+
+def test_a_record_without_a_model_has_the_prior() -> None:
+    """One result: the interval far from it is wider than twice its size."""
+    found = learned(np.array([[0.5, 0.5]]), np.array([3.0]))
+    _, lcb, ucb = found.mean_and_quantiles(np.array([[0.0, 0.0]]), (0.05, 0.95))
+    assert lcb[0] < -3.0
+    assert ucb[0] > 9.0
+
+
+@given(spaces(), st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_of_results_that_are_apart_every_other_one_is_near_a_better_one(space: Space, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem, middle = Problem(space, Config(), 0), rng.random(space.dimension)
+    steps = rng.normal(size=(40, space.dimension)) * rng.choice([0.02, 0.5], (40, 1))
+    positions, values = space.snap(np.clip(middle + steps, 0.0, 1.0)), rng.normal(size=40)
+    kept = apart(problem, of(positions, values, np.zeros(40)), np.arange(40))
+
+    def near(one: int, others: Array) -> Array:
+        differences = positions[others.astype(int)] - positions[one]
+        squares = np.where(problem.domain.categorical, differences != 0.0, differences**2).sum(axis=1)
+        found: Array = squares < APART**2 * space.dimension
+        return found
+
+    order = [row for row in np.argsort(-values) if row in kept]
+    crowded = [row for index, row in enumerate(order) if near(row, np.array(order[:index])).any()]
+    assert not crowded or len(kept) == FEWEST
+    for row in set(range(40)) - set(kept.tolist()):
+        assert near(row, kept[values[kept] > values[row]]).any()

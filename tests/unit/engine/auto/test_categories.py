@@ -1,0 +1,112 @@
+"""Choices of categories under the ``auto`` profile: all are tried early, or ruled out by what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import betas
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.tree import whole
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.record import holds
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import Run, run
+
+Array = NDArray[np.float64]
+
+SOLVENTS = ChoiceAxis("solvent", tuple("abcdefgh"))
+BASES, LIGANDS = ChoiceAxis("base", tuple("abcd")), ChoiceAxis("ligand", tuple("abcdefghijkl"))
+AMOUNTS = (FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
+
+
+class Laboratory:
+    """A hill per combination of choices, whose height and top are drawn at random, with noise of 0.02."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self.rng, self.categorical = np.random.default_rng(seed), Domain(space).categorical
+        self.heights: dict[bytes, float] = {}
+        self.tops: dict[bytes, Array] = {}
+
+    def __call__(self, point: Array) -> float:
+        key = point[self.categorical].tobytes()
+        if key not in self.heights:
+            self.heights[key], self.tops[key] = self.rng.uniform(0.2, 1.0), self.rng.uniform(0.2, 0.8, len(point))
+        away = (point - self.tops[key])[~self.categorical]
+        return float(self.heights[key] * np.exp(-4.0 * (away**2).sum()) + 0.02 * self.rng.normal())
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [(*AMOUNTS, SOLVENTS), (*AMOUNTS, BASES, ChoiceAxis("acid", tuple("abcd"))), (LIGANDS, BASES)],
+    ids=["8", "4 x 4", "12 x 4, without numbers"],
+)
+def test_every_choice_is_tried_or_ruled_out_within_a_third_of_a_budget_of_six_evaluations_each(
+    axes: tuple[FloatAxis | ChoiceAxis, ...],
+) -> None:
+    """A choice is ruled out by evidence when its bound, at three deviations, is below the mean at the best point."""
+    space = Space(axes)
+    most = Domain(space).most_choices
+    for seed in range(3):
+        result = run(space, Laboratory(space, seed), 2 * most + 1, seed=seed)
+        state, untried = result.state, Domain(space).untried_choices(np.array(result.points))
+        if untried is None:
+            continue
+        at = Domain(space).snap(np.random.default_rng(seed).random((2000, space.dimension)))
+        best = state.surrogate.mean(state.record.positions).max()
+        assert state.surrogate.ucb(at[untried(at)], betas.UNTRIED).max() < best
+
+
+def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
+    """And a suggestion in it has that one: what a cell's centroid says, it says of all of the cell."""
+    space = Space((*AMOUNTS, SOLVENTS, BASES))
+    result = run(space, Laboratory(space, 0), 20)
+    domain = result.state.problem.domain
+    assert any(result.suggested)
+    for point, key in zip(result.points, result.suggested, strict=True):
+        assert key is not None
+        cuts = [name.partition("-")[0] for name in key.split(".")[1:]]
+        assert cuts[:2] == ["2", "3"]
+        assert domain.exact(point).tolist() == point.tolist()
+
+
+def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested() -> None:
+    """Not the centroid of its cell, which has the middle one of three levels."""
+    space = Space((SOLVENTS, BASES, IntAxis("temperature", 0, 2)))
+    domain, levels = Domain(space), []
+    state = auto.start(space, Config(), 0)
+    for _ in range(18):
+        suggestion = auto.suggest(state, np.zeros((0, 3)))
+        step = state.record.size
+        if step >= 2 * domain.most_choices:  # every choice is tried
+            free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
+            bounds = state.surrogate.ucb(free, betas.beta(step, has_choices=True))
+            assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
+        level = domain.index(2, suggestion.point[2])
+        levels.append(level)
+        state = auto.observe(suggestion.state, suggestion.point, level - float(suggestion.point[0])).state
+    assert levels.count(2) > 6
+
+
+def test_a_cell_is_cut_along_parents_before_other_categories() -> None:
+    method = ChoiceAxis("method", ("heat", "light"))
+    space = Space((SOLVENTS, method, BASES), conditions=(Condition("base", "method", ("heat",)),))
+    box = whole(Domain(space))
+    assert box.undecided() == 1
+    assert box.part(1, 0).undecided() == 0
+    assert box.part(1, 0).part(0, 3).undecided() == 2
+    assert box.part(1, 1).part(0, 3).undecided() is None
+
+
+def test_a_choice_that_appears_in_a_pending_point_counts_as_tried() -> None:
+    """Eight workers that ask at once get a choice each."""
+    space = Space((*AMOUNTS, SOLVENTS))
+    pending: list[Array] = []
+    result = Run(auto.start(space, Config(), 0))
+    for _ in range(16):
+        pending.append(result.ask(np.array(pending).reshape(-1, 3)))
+    assert len({point[2] for point in pending}) == 8

@@ -1,0 +1,126 @@
+"""The rules that decide when something happens, number by number: whose turn it is, how wide the bounds are, and when
+parameters are learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adabkb_service.engine.auto import betas
+from adabkb_service.engine.auto.averaging import fewest_results, learned_with
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.quadratic import proposal
+from adabkb_service.engine.auto.turns import (
+    MEMORY,
+    MOST_AXES,
+    NEW,
+    Turns,
+    coefficients,
+    fewest_for_model,
+    is_restarts,
+)
+from tests.unit.engine.auto.drive import Run
+from tests.unit.engine.strategies import unit_space
+
+AXES = 2
+NONE = np.zeros((0, 2))
+
+
+def test_the_quadratic_model_gets_three_steps_in_a_row_while_they_gain() -> None:
+    """Its ball doubles up to the largest radius."""
+    turns, found = NEW, []
+    for _ in range(3):
+        assert turns.is_models(AXES)
+        turns = turns.after(AXES, is_restarts=False, gained=True)
+        found.append((turns.in_a_row, turns.others, turns.radius))
+    assert found == [(1, 0, 2.0), (2, 0, 4.0), (3, 0, 4.0)]
+    assert not turns.is_models(AXES)
+    turns = turns.after(AXES, is_restarts=False, gained=True)
+    assert turns == Turns((True,) * 3, 0, 1, 4.0)
+    assert turns.is_models(AXES)
+
+
+def test_without_a_gain_every_second_step_is_the_models_and_its_ball_shrinks() -> None:
+    turns, radii = NEW, []
+    for step in range(6):
+        assert turns.is_models(AXES) == (step % 2 == 0)
+        turns = turns.after(AXES, is_restarts=False, gained=False)
+        radii.append(turns.radius)
+    assert (radii, turns.gains) == ([0.5, 0.5, 0.25, 0.25, 0.125, 0.125], (False,) * 3)
+    assert Turns(radius=0.06).after(AXES, is_restarts=False, gained=False).radius == 0.05
+
+
+@pytest.mark.parametrize(("gains", "others_before"), [(2, 1), (1, 11)])
+def test_few_gains_make_its_steps_rare(gains: int, others_before: int) -> None:
+    """Of the last six, as many as it has axes and four more, a third must gain."""
+    last = (True,) * gains + (False,) * (AXES + MEMORY - gains)
+    for before in ((), (True, True, True)):
+        turns = Turns((*before, *last), others=0)
+        while not turns.is_models(AXES):
+            turns = turns.after(AXES, is_restarts=False, gained=True)
+        assert turns.others == others_before
+    assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six say nothing"
+
+
+def test_steps_of_restarts_and_without_a_result_count_no_gain() -> None:
+    turns = Turns((True,), in_a_row=1, others=0, radius=2.0)
+    assert turns.after(AXES, is_restarts=True, gained=True) == Turns((True,), 0, 1, 2.0)
+    assert turns.after(AXES, is_restarts=False, gained=None) == Turns((True,), 0, 0, 2.0)
+    many = Turns((False,) * (MOST_AXES + MEMORY), others=11).after(MOST_AXES, is_restarts=False, gained=True)
+    assert many.gains == (False,) * (MOST_AXES + MEMORY - 1) + (True,), "the oldest is forgotten"
+
+
+def test_one_step_in_three_is_not_of_a_restart() -> None:
+    assert [is_restarts(50, step) for step in range(60, 66)] == [False, True, True] * 2
+    assert not any(is_restarts(None, step) for step in range(6))
+
+
+def test_a_quadratic_function_of_two_axes_needs_seven_results() -> None:
+    assert (coefficients(2), fewest_for_model(2), coefficients(1)) == (6, 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "early", "late"),
+    [
+        ({}, [1.5, 3.0, 1.5, 3.0], [0.5, 1.5, 1.5, 3.0]),
+        ({"has_choices": True}, [3.0] * 4, [0.5, 1.5, 3.0, 3.0]),
+        ({"several": True}, [0.5] * 4, [0.5] * 4),
+        ({"of_rows": True}, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
+    ],
+)
+def test_confidence_widths_take_turns(options: dict[str, bool], early: list[float], late: list[float]) -> None:
+    assert [betas.beta(step, **options) for step in range(4)] == early
+    assert [betas.beta(step, **options) for step in range(16, 24)] == early + late
+
+
+def test_the_phase_tells_what_a_point_is_for() -> None:
+    """Near the best point it polishes, elsewhere it explores if the width is large. The quadratic model polishes, too,
+    and the first points are for a start."""
+    result, seen = Run(auto.start(unit_space(2), Config(), 0)), set[str]()
+    for step in range(36):
+        state = result.state
+        suggestion = auto.suggest(state, NONE)
+        if step < MIN_RESULTS:
+            expected = "start"
+        elif proposal(state, handed_out(state, NONE, None, None)) is not None:
+            expected = "polish"
+        else:
+            away = suggestion.point - state.record.positions[np.argmax(state.record.values)]
+            is_wide = betas.beta(step) >= 2.0
+            expected = "polish" if (away**2).sum() < 2 * 0.05**2 else "explore" if is_wide else "search"
+        assert suggestion.phase == expected
+        seen.add(expected)
+        result.step(lambda u: float(np.sin(9.0 * u[0]) - abs(u[1] - 0.3) ** 1.5))
+    assert seen == {"start", "polish", "explore", "search"}
+
+
+def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() -> None:
+    """And at the first moment when there are enough for a gap: three per parameter of two, and of the mean."""
+    problem = auto.start(unit_space(2), Config(), 0).problem
+    assert fewest_results(problem) == 9
+    assert [learned_with(problem, count) for count in range(20)] == [
+        *range(9), 9, 10, 10, 12, 12, 12, 15, 15, 15, 18, 18,
+    ]  # fmt: skip

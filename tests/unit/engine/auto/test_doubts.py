@@ -1,0 +1,119 @@
+"""Results that the others contradict: they are found, measured again, and believed if that confirms them."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.doubts import awaiting_replicates, doubts
+from adabkb_service.engine.auto.policy import State, auto
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.slices import Slice
+from tests.unit.engine.auto.drive import Run
+from tests.unit.engine.drive import record
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+ROBUST = Config(robust=True)
+
+
+def bowl(u: Array) -> float:
+    return -float(((u - 0.4) ** 2).sum())
+
+
+def told(seed: int, wrong: dict[int, float], noise: float = 0.01, count: int = 20) -> Record:
+    """Results at random points, some of which are off by so much."""
+    rng = np.random.default_rng(seed)
+    points = rng.random((count, 2))
+    values = np.array([bowl(u) for u in points]) + noise * rng.standard_normal(count)
+    for row, off in wrong.items():
+        values[row] += off
+    return record(points, values.tolist())
+
+
+def doubted(known: Record, config: Config = ROBUST) -> list[int]:
+    return list(doubts(Problem(unit_space(2), config, 0), known))
+
+
+def study(known: Record, config: Config = ROBUST) -> State:
+    run = Run(auto.start(unit_space(2), config, 0))
+    for point, value in zip(known.positions, known.values.tolist(), strict=True):
+        run.tell(point, value)
+    return run.state
+
+
+@pytest.mark.parametrize("off", [0.8, 3.0])
+def test_a_wrong_result_is_found_and_hardly_any_other(off: float) -> None:
+    found = [doubted(told(seed, {7: off})) for seed in range(5)]
+    assert sum(7 in rows for rows in found) >= 4
+    assert sum(len(set(rows) - {7}) for rows in found) <= 1
+
+
+def test_two_wrong_results_are_found() -> None:
+    assert sum(doubted(told(seed, {3: 0.6, 11: -0.8})) == [3, 11] for seed in range(5)) >= 4
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
+def test_hardly_any_sound_result_is_doubted(noise: float) -> None:
+    assert sum(len(doubted(told(seed, {}, noise))) for seed in range(12)) <= 1
+
+
+def test_results_are_doubted_only_where_the_study_wants_it() -> None:
+    assert doubted(told(0, {7: 0.6}), Config()) == []
+
+
+def test_a_replicate_confirms_or_refutes() -> None:
+    known = told(0, {7: 0.6})
+    point, value = known.positions[7], float(known.values[7])
+    assert doubted(known.add(point, value + 0.01, 0.0)) == []
+    refuted, problem = known.add(point, bowl(point), 0.0), Problem(unit_space(2), ROBUST, 0)
+    assert doubted(refuted) == [7]
+    assert list(awaiting_replicates(problem, known)) == [7]
+    assert list(awaiting_replicates(problem, refuted)) == []
+
+
+def test_a_doubted_result_weighs_less() -> None:
+    known = told(0, {7: 0.6})
+    point = known.positions[7]
+    robust, plain = (auto.predict(study(known, config), point[None]).mean[0] for config in (ROBUST, Config()))
+    assert abs(robust - bowl(point)) < 0.1 < abs(plain - bowl(point))
+    found = auto.left_out(study(known))
+    assert found is not None
+    assert found.rows[found.doubted].tolist() == [7]
+    assert found.tails[7] < 1e-3
+
+
+def test_its_point_is_suggested_again_once() -> None:
+    state = study(told(0, {7: 0.6}))
+    none = np.zeros((0, 2))
+    first, second = islice(auto.suggestions(state, none), 2)
+    assert (first.point.tobytes(), first.phase) == (state.record.positions[7].tobytes(), "repeat")
+    assert second.phase != "repeat"
+    failed = next(auto.suggestions(state, none, first.point[None]))
+    assert failed.phase != "repeat"
+    elsewhere = Slice(unit_space(2), {"x0": 0.123})
+    assert next(auto.suggestions_within(state, elsewhere, none)).phase != "repeat"
+
+
+def test_while_nothing_is_doubted_suggestions_are_the_same_to_the_bit() -> None:
+    runs = [Run(auto.start(unit_space(2), config, 3)) for config in (ROBUST, Config())]
+    for _ in range(25):
+        for run in runs:
+            run.step(bowl)
+    assert [point.tobytes() for point in runs[0].points] == [point.tobytes() for point in runs[1].points]
+
+
+def test_a_restored_study_suggests_what_it_would_have() -> None:
+    known = told(1, {7: 0.6}, count=28)
+    run = Run(auto.start(unit_space(2), ROBUST, 0))
+    for point, value in zip(known.positions, known.values.tolist(), strict=True):
+        run.tell(point, value)
+    again = run.restored()
+    for _ in range(3):
+        assert run.ask().tobytes() == again.ask().tobytes()
+        for each in (run, again):
+            each.tell(each.ask(), 0.1)

@@ -1,0 +1,110 @@
+"""Results of any size, and more workers than points: the search goes on and nothing overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from adabkb_service.engine.auto import warp
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.space import Space
+from tests.unit.engine.strategies import unit_space
+
+NOTHING = np.zeros((0, 2))
+
+
+def test_more_workers_than_points_share_them_where_noise_is_declared() -> None:
+    """Every point is out already: a replicate of one of them, not a crash."""
+    state = auto.start(Space((ChoiceAxis("b", (False, True)),)), Config(noise_std=0.1), 0)
+    points = [suggestion.point for suggestion in islice(auto.suggestions(state, np.zeros((0, 1))), 3)]
+    assert len({float(point[0]) for point in points}) == 2
+
+
+@pytest.mark.parametrize("outlier", [-1e6, -1e13, -1e20, -1e300, 1e13, 1e300])
+def test_results_keep_their_resolution_beside_an_outlier(outlier: float) -> None:
+    """The others still spread over more than one standard deviation of the model's outputs."""
+    values = np.random.default_rng(0).standard_normal(20)
+    assert np.ptp(warp.fit(np.append(values, outlier)).forward(values)) > 1.0
+
+
+@pytest.mark.parametrize("penalty", [-1e6, -1e12, -1e15, -1e300])
+def test_the_search_survives_a_penalty(penalty: float) -> None:
+    """A diverged training at the fourth of 30 steps on a parabola; the optimum is found all the same."""
+    state, best = auto.start(unit_space(2), Config(), 0), -np.inf
+    for step in range(30):
+        suggestion = auto.suggest(state, NOTHING)
+        value = penalty if step == 3 else -float(((suggestion.point - 0.37) ** 2).sum())
+        best = max(best, value)
+        state = auto.observe(suggestion.state, suggestion.point, value).state
+    assert best > -1e-3
+
+
+@pytest.mark.parametrize("shape", [lambda x: x, np.exp, lambda x: -np.exp(x)], ids=["line", "exp", "-exp"])
+@pytest.mark.parametrize("value", [-1e300, 1e300, -1e100, 1e100])
+def test_an_extreme_result_after_ordinary_ones_is_taken(shape: Callable[[float], float], value: float) -> None:
+    """Nothing overflows (a warning is an error in these tests), predictions stay finite, points still come."""
+    rng = np.random.default_rng(0)
+    state = auto.start(unit_space(2), Config(), 0)
+    for x in rng.random((12, 2)):
+        state = auto.observe(state, x, float(1e-3 * shape(3 * x[0] + np.sin(9 * x[1])))).state
+    state = auto.observe(state, np.array([0.5, 0.5]), value).state
+    state = auto.suggest(state, NOTHING).state
+    found = auto.predict(state, rng.random((5, 2)))
+    assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
+
+
+def test_results_over_the_whole_range_of_floats() -> None:
+    state = auto.start(unit_space(2), Config(), 0)
+    for x in np.random.default_rng(0).random((12, 2)):
+        state = auto.observe(state, x, 1.7e308 * float(2 * x[0] - 1)).state
+    found = auto.predict(state, np.random.default_rng(1).random((5, 2)))
+    assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(noise: float) -> None:
+    """No centroid lies on the edge: once its cell is too narrow to be cut, the search goes on elsewhere."""
+    state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
+    points = []
+    for _ in range(60):
+        suggestion = auto.suggest(state, np.zeros((0, 1)))
+        points.append(float(suggestion.point[0]))
+        value = points[-1] + noise * float(rng.standard_normal())
+        state = auto.observe(suggestion.state, suggestion.point, value).state
+    assert len(set(points)) == 60
+    assert max(points) > 1 - 1e-6
+
+
+@pytest.mark.parametrize("values", [[12345.0], [3.0] * 10, [998.0, 1000.0]])
+def test_there_is_no_gap_before_anything_is_known_of_how_the_objective_varies(values: list[float]) -> None:
+    """One result, equal results: no gap, or a study with a tolerance would be over at once."""
+    state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
+    for value in values:
+        state = auto.observe(state, rng.random(2), value).state
+    assert auto.report(state).gap is None
+
+
+def test_results_declared_to_be_worthless_are_worth_nothing_and_harm_nothing() -> None:
+    """Every second result has a standard error of 1e300."""
+    state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
+    for step in range(25):
+        suggestion = auto.suggest(state, NOTHING)
+        error = 1e300 if step % 2 else 0.0
+        state = auto.observe(suggestion.state, suggestion.point, float(rng.standard_normal()), error).state
+    found = auto.predict(state, rng.random((5, 2)))
+    assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
+    assert np.abs(found.mean).max() < 10
+    assert np.isfinite(auto.report(state).effective_dimension)
+
+
+def test_a_finite_space_of_very_many_parameters_is_listed() -> None:
+    """More axes than an array can have, most of one value."""
+    axes = [ChoiceAxis(f"c{i}", ("only",)) for i in range(70)]
+    space = Space((ChoiceAxis("a", (False, True)), *axes, ChoiceAxis("b", ("x", "y", "z"))))
+    suggested = list(auto.suggestions(auto.start(space, Config(), 0), np.zeros((0, 72))))
+    assert len({tuple(space.decode(found.point).items()) for found in suggested}) == 6

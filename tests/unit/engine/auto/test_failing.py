@@ -1,0 +1,58 @@
+"""Where evaluations fail: the search keeps out of such regions, and is as before where few points fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import failing
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.policy import auto
+from tests.unit.engine.auto.drive import Run
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+
+def objective(u: Array) -> float:
+    """Better towards the region in which evaluations fail."""
+    return float(u[0] - (u[1] - 0.5) ** 2)
+
+
+def fails(u: Array) -> bool:
+    return float(u[0]) > 0.3
+
+
+def share_of_failures(seed: int, steps: int = 80) -> float:
+    run, failed = Run(auto.start(unit_space(2), Config(), seed)), np.zeros((0, 2))
+    for _ in range(steps):
+        point = run.ask(failed=failed)
+        if fails(point):
+            failed = np.concatenate([failed, point[None]])
+        else:
+            run.tell(point, objective(point))
+    assert max(run.values) > 0.28
+    return len(failed) / steps
+
+
+def test_fewer_points_fail_once_it_is_learned_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = [share_of_failures(seed) for seed in range(3)]
+    monkeypatch.setattr(failing, "FEWEST", 10**9)
+    assert np.mean(learned) < 0.8 * np.mean([share_of_failures(seed) for seed in range(3)])
+
+
+def test_it_is_known_which_points_finish() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((60, 2))
+    failed = np.array([fails(point) for point in points])
+    known = failing.finishing(Problem(unit_space(2), Config(), 0), points[~failed], points[failed])
+    new = rng.random((200, 2))
+    new = new[np.abs(new[:, 0] - 0.3) > 0.1]
+    found = known.violation(new, 0.0) > 0.0
+    assert np.mean(found == [fails(point) for point in new]) > 0.97
+
+
+@pytest.mark.parametrize(("finished", "failed", "many"), [(0, 2, False), (0, 3, True), (4, 3, True), (5, 3, False)])
+def test_some_failures_are_no_region(finished: int, failed: int, *, many: bool) -> None:
+    assert failing.are_many(finished, failed) == many

@@ -1,0 +1,141 @@
+"""The gap: how often it holds, and when there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import Run, run, sample_path
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+
+def hill(u: Array) -> float:
+    return -20.0 * float(((u - 0.53) ** 2).sum())
+
+
+@pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
+def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something(functions: int) -> None:
+    """Half of the functions in one dimension and half in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results
+    (the gap is as of 15 and 27): no point is better than the recommended one by more than the gap in 33 of 40 at least
+    (36 if it holds in nine of ten), and the median gap is below a third of the range of the results."""
+    held, widths = 0, []
+    for seed in range(functions):
+        d = 1 if seed < functions // 2 else 2
+        space = Space(tuple(IntAxis(f"n{i}", 0, {1: 299, 2: 21}[d]) for i in range(d)))
+        result = Run(auto.start(space, Config(), seed))
+        grid, rng = result.state.problem.domain.whole.points, np.random.default_rng([seed, d])
+        values = sample_path(rng, grid, np.full(d, (0.15, 0.4, 1.0)[seed % 3]))
+        known = {position.tobytes(): float(value) for position, value in zip(grid, values, strict=True)}
+        for row in rng.choice(len(grid), 8 if d == 1 else 20, replace=False):
+            result.tell(grid[row], float(values[row]))
+        for _ in range(8):
+            result.step(lambda u, known=known: known[u.tobytes()])  # type: ignore[misc]
+        gap, recommended = auto.report(result.state).gap, auto.recommend(result.state)
+        assert gap is not None
+        assert recommended is not None
+        held += float(values.max()) - known[recommended.point.tobytes()] <= gap + 1e-9
+        widths.append(gap / np.ptp(result.values))
+    assert held >= 33 / 40 * functions
+    assert np.median(widths) < 1.0 / 3.0
+
+
+def test_the_gap_narrows_as_the_objective_becomes_known() -> None:
+    """A parabola in two dimensions: after 60 steps the gap is below a fifth of what it was after 12."""
+    result = run(unit_space(2), hill, 12)
+    early = auto.report(result.state).gap
+    for _ in range(48):
+        result.step(hill)
+    late = auto.report(result.state).gap
+    assert early is not None
+    assert late is not None
+    assert late < early / 5.0
+
+
+def test_the_gap_is_not_known_before_there_are_three_results_for_each_parameter_and_three_more() -> None:
+    """A parabola in three dimensions: from 12 results on."""
+    result = run(unit_space(3), hill, 11)
+    assert auto.report(result.state).gap is None
+    result.step(hill)
+    assert auto.report(result.state).gap is not None
+
+
+def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
+    """A straight line rises beyond the results, all of which lie in the lowest tenth of it."""
+    state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
+    for u in 0.1 * rng.random((12, 1)):
+        state = auto.observe(state, u, float(u[0])).state
+    assert auto.report(state).gap is None
+    for u in (1.0, 0.9, 0.95):  # by when a quarter of the results is new
+        state = auto.observe(state, np.array([u]), u).state
+    assert auto.report(state).gap is not None
+
+
+@pytest.mark.parametrize("scale", [1000.0, 1e-7])
+def test_the_gap_is_in_the_users_units(scale: float) -> None:
+    """Costs of log-normal spread, so that the warp bends: results times 1000, gap times 1000."""
+
+    def objective(u: Array) -> float:
+        return -float(np.exp(4 * ((u - 0.3) ** 2).sum()))
+
+    plain, scaled = (run(unit_space(2), lambda u, s=s: s * objective(u), 20, seed=1) for s in (1.0, scale))  # type: ignore[misc]
+    one, other = auto.report(plain.state).gap, auto.report(scaled.state).gap
+    assert one is not None
+    assert one > 0
+    assert other == pytest.approx(scale * one, rel=1e-3)
+
+
+def test_one_result_far_better_than_all_others_is_no_difference_of_infinite_numbers() -> None:
+    """Under the warps that follow from it, a part of the draws is beyond the largest float at both points."""
+    X = np.array([0.5995, 0.5299, 0.4449, 0.5804, 0.8141, 0.2175])
+    values = [-1.436e-3, -1.777e-3, -1.621e-3, -2.208e-3, 2.372, 1.742e-4]
+    for seed in range(8):
+        state = auto.start(unit_space(1), Config(), seed)
+        for x, value in zip(X, values, strict=True):
+            state = auto.observe(state, np.array([x]), value).state
+        assert auto.report(state).gap is None, "larger than the range of the results"
+
+
+def test_declared_noise_widens_the_gap() -> None:
+    """The same 30 results, once said to be exact and once to have an error of a third of their range."""
+    exact = auto.start(unit_space(2), Config(), 0)
+    noisy, rng = exact, np.random.default_rng(0)
+    for u in rng.random((30, 2)):
+        exact = auto.observe(exact, u, hill(u)).state
+        noisy = auto.observe(noisy, u, hill(u), 4.0).state
+    narrow, wide = auto.report(exact).gap, auto.report(noisy).gap
+    assert narrow is not None
+    assert wide is None or wide > 2.0 * narrow
+
+
+def test_a_choice_that_was_never_tried_keeps_the_gap_open() -> None:
+    """Two choices with the same parabola, of which one has all 20 results: the gap is far above that of the parabola
+    without choices."""
+    axes = (FloatAxis("x", 0.0, 1.0), ChoiceAxis("c", ("a", "b")))
+    state, plain = auto.start(Space(axes), Config(), 0), auto.start(Space(axes[:1]), Config(), 0)
+    first = state.problem.domain.position(1, 0)
+    for x in np.linspace(0.0, 1.0, 20):
+        state = auto.observe(state, np.array([x, first]), hill(np.array([x]))).state
+        plain = auto.observe(plain, np.array([x]), hill(np.array([x]))).state
+    open_gap, closed = auto.report(state).gap, auto.report(plain).gap
+    assert closed is not None
+    assert open_gap is None or open_gap > 10.0 * closed
+
+
+def test_asking_for_the_gap_changes_nothing_and_a_restored_study_has_the_same_one() -> None:
+    """45 results, the gap read after each of them or never; between checkpoints it stays."""
+    asked, plain = (Run(auto.start(unit_space(2), Config(), 3)) for _ in range(2))
+    gaps = []
+    for _ in range(45):
+        asked.step(hill)
+        plain.step(hill)
+        gaps.append(auto.report(asked.state).gap)
+    assert [point.tolist() for point in asked.points] == [point.tolist() for point in plain.points]
+    assert auto.report(plain.state).gap == auto.report(asked.restored().state).gap == gaps[-1]
+    assert len(set(gaps[20:])) < 20

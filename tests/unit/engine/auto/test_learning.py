@@ -1,0 +1,201 @@
+"""When what is learned takes effect, and that computing it ahead changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import FrameType
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import learning, likelihood, pruning
+from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.space import Space
+from tests.calls import watching
+from tests.unit.engine.auto.drive import Run, run
+from tests.unit.engine.auto.strategies import MIXED
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+
+def wave(u: Array) -> float:
+    return float(np.sin(7 * u[0]) + u[-1] ** 2)
+
+
+@pytest.fixture
+def searches() -> Iterator[list[int]]:
+    """How many results each search for hyperparameters saw, one entry per search."""
+    seen: list[int] = []
+
+    def note(call: FrameType, step: str) -> None:
+        if step == "call":
+            seen.append(len(call.f_locals["evidence"].outputs))
+
+    with watching({likelihood.learn_smoothness: note}):
+        yield seen
+
+
+def assert_equal(one: State, other: State) -> None:
+    """In every number, bit for bit, but for what is prepared."""
+    assert auto.report(one) == auto.report(other)
+    assert one.tree.axis.tolist() == other.tree.axis.tolist()
+    for name in ("weights", "factor", "inducing"):
+        np.testing.assert_array_equal(getattr(one.surrogate, name), getattr(other.surrogate, name))
+    assert one.warp == other.warp
+
+
+@pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
+def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
+    """40 results, with a dictionary from the 21st on. One study prepares at random moments, before or after 0 to 3
+    suggestions; the other never does. Points, cells and every number are the same."""
+    monkeypatch.setattr(learning, "EXACT", 20)
+    monkeypatch.setattr(learning, "DICTIONARY", 10)
+    monkeypatch.setattr(learning, "GROWTH", 6)
+    rng, prepared = np.random.default_rng(0), 0
+    plain, ahead = (Run(auto.start(space, Config(), 0)) for _ in range(2))
+    pending: list[Array] = []
+    for _ in range(40):
+        for _ in range(rng.integers(0 if pending else 1, 4)):
+            if rng.random() < 0.5:
+                ahead.state = auto.prepare(ahead.state)
+            awaited = np.array(pending).reshape(-1, space.dimension)
+            point = plain.ask(awaited)
+            assert ahead.ask(awaited).tolist() == point.tolist()
+            pending.append(point)
+        if rng.random() < 0.5:
+            ahead.state = auto.prepare(ahead.state)
+        prepared += ahead.state.prepared is not None
+        point = pending.pop(int(rng.integers(len(pending))))
+        value = wave(point) + (50.0 if rng.random() < 0.1 else 0.0)
+        plain.tell(point, value)
+        ahead.tell(point, value)
+        assert_equal(plain.state, ahead.state)
+        assert list(plain.cells.items()) == list(ahead.cells.items())
+    assert prepared >= 3
+    assert plain.state.checkpoint.dictionary is not None
+
+
+def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
+    is opened. 30 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
+    monkeypatch.setattr(pruning, "OPENED", 10_000)
+    result = run(unit_space(3), wave, 3)
+    for _ in range(27):
+        ahead = Run(auto.prepare(result.state), dict(result.cells), list(result.points), list(result.values))
+        point = result.ask()
+        assert ahead.ask().tolist() == point.tolist()
+        another = result.ask(point[None])
+        ahead.ask(point[None])
+        restored = result.restored()
+        for study in (result, ahead, restored):
+            study.tell(another, wave(another))
+        assert_equal(ahead.state, result.state)
+        assert_equal(restored.state, result.state)
+
+
+def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: list[int]) -> None:
+    """Beyond a small study the hyperparameters are those of one of the results before the last; of the last but one
+    wherever a tenth was new by then."""
+    result = run(unit_space(2), wave, learning.SMALL + 1)
+    for count in range(learning.SMALL + 2, 90):
+        due = auto.prepare(result.state).prepared is not None
+        before = result.state.checkpoint.hyperparameters
+        result.step(wave)
+        checkpoint = result.state.checkpoint
+        assert checkpoint.learned_from <= count - 1
+        assert (checkpoint.learned_from == count - 1) == due
+        assert due or checkpoint.hyperparameters is before
+        assert count - checkpoint.learned_from <= max(1, count // learning.REFIT) + 1
+    assert len(searches) > 15
+
+
+def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int]) -> None:
+    """Nor in a suggestion; whether it has to be prepared is known before. 30 results, one far off."""
+    result = run(unit_space(2), wave, learning.SMALL)
+    for step in range(30):
+        searches.clear()
+        learns = auto.learns_next(result.state)
+        result.state = auto.prepare(result.state)
+        assert (learns, auto.learns_next(result.state)) == (bool(searches), False)
+        searches.clear()
+        result.step(wave, noise=1e4 if step == 20 else 0.0)
+        assert searches == []
+        assert result.state.prepared is None
+
+
+@pytest.mark.parametrize("size", [20, 40])
+def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int) -> None:
+    """After a result far off the warp is that of all results, before any search has seen it."""
+    result = run(unit_space(2), wave, size)
+    result.state = auto.prepare(result.state)
+    known = result.state.prepared.checkpoint if result.state.prepared else result.state.checkpoint
+    result.step(wave, noise=1e6)
+    checkpoint = result.state.checkpoint
+    assert checkpoint.count == size + 1
+    assert checkpoint.hyperparameters is known.hyperparameters
+    assert abs(float(result.state.warp.forward(np.array(result.values)).max())) < 10.0
+    assert auto.prepare(result.state).prepared is not None, "it makes a search due"
+
+
+def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
+    """No result is refused for what an earlier one did: the search is given up, until another one is due."""
+    failed: list[str] = []
+
+    def fail(_: FrameType, step: str) -> None:
+        failed.append(step)
+        raise FloatingPointError
+
+    result = run(unit_space(2), wave, 30)
+    known = result.state.checkpoint.hyperparameters
+    for _ in range(10):
+        with watching({likelihood.learn_smoothness: fail}):
+            result.step(wave)
+        assert result.state.checkpoint.hyperparameters is known
+    assert "call" in failed
+
+
+def test_a_small_study_learns_at_once(searches: list[int]) -> None:
+    """Each of the first results brings a checkpoint of all of them, and nothing is ever prepared."""
+    result = Run(auto.start(unit_space(2), Config(), 0))
+    for count in range(1, learning.SMALL):
+        assert auto.prepare(result.state) is result.state
+        result.step(wave)
+        checkpoint = result.state.checkpoint
+        assert checkpoint.count == checkpoint.learned_from == count
+    assert searches
+
+
+def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
+    """From the results alone: the points that were cut and evaluated stay."""
+    result = run(unit_space(2), wave, 30)
+    kept = {**auto.learned(result.state), "revision": REVISION - 1, "noise": "in other units"}
+    problem, record = result.state.problem, result.state.record
+    restored = auto.restore(problem.space, problem.config, 0, record, result.cells, (), kept)
+    anew = auto.rebuild(result.state, record, result.cells).state
+    assert auto.learned(restored) == auto.learned(anew)
+    assert restored.tree.size == result.state.tree.size
+    assert {**auto.learned(anew), "learned_from": 30, "count": 30} == auto.learned(anew)
+    auto.suggest(restored, np.zeros((0, 2)))
+
+
+def test_what_is_pruned_follows_from_the_tree_as_of_the_result() -> None:
+    """What is prepared prunes the cells that a study without suggestions since would prune, though more could be said
+    of the later cuts."""
+    result = run(unit_space(1), wave, 38, seed=1)
+    before = result.state
+    pending: list[Array] = []
+    for _ in range(8):
+        pending.append(result.ask(np.array(pending).reshape(-1, 1)))
+    assert result.state.tree.size > before.tree.size
+    early, late = (auto.prepare(state).prepared for state in (before, result.state))
+    assert early is not None
+    assert late is not None
+    assert early.pruning == late.pruning
+    state = result.state
+    assert pruning.prunable(state) != pruning.prunable(replace(state, tree=state.tree.as_of(state.cells_learned_from)))

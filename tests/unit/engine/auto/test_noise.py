@@ -1,0 +1,90 @@
+"""Results that look like noise on a smooth function, and what is suggested then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import quadratic
+from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.policy import Config, State, auto
+from tests.unit.engine.auto.drive import Run
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+SEEDS = 9
+
+
+def bowl(u: Array) -> float:
+    return -float(((u - 0.4) ** 2).sum())
+
+
+def ridge(u: Array) -> float:
+    return -float(np.abs(u - 0.4).sum())
+
+
+def slope(u: Array) -> float:
+    return float(u.sum())
+
+
+def told(objective: Callable[[Array], float], noise: float, seed: int) -> State:
+    """A study with results at 30 random points of the square."""
+    run, measured = Run(auto.start(unit_space(2), Config(), seed)), with_noise(objective, noise, seed)
+    for u in np.random.default_rng([seed, 1]).random((30, 2)):
+        run.tell(u, measured(u))
+    return run.state
+
+
+def seeming_noisy(objective: Callable[[Array], float], noise: float) -> int:
+    """Of nine studies."""
+    return sum(told(objective, noise, seed).seems_noisy for seed in range(SEEDS))
+
+
+def test_noise_on_a_smooth_function_is_told_from_roughness() -> None:
+    """A tenth of the range as noise is seen in two of three studies at least; where there is none, in none."""
+    assert seeming_noisy(bowl, 0.05) >= 2 * SEEDS // 3
+    assert seeming_noisy(bowl, 0.0) == 0
+    assert seeming_noisy(ridge, 0.0) == 0
+
+
+def test_no_model_of_the_last_digits_is_fitted_to_noise() -> None:
+    """It has points for studies without noise, and none where results seem noisy."""
+    noisy = [state for state in states(0.05) if state.seems_noisy]
+    assert noisy
+    assert not any(map(has_models_point, noisy))
+    assert any(map(has_models_point, states(0.0)))
+
+
+def states(noise: float) -> Iterator[State]:
+    """Of three studies, before each of their first 30 results."""
+    for seed in range(3):
+        run, measured = Run(auto.start(unit_space(2), Config(), seed)), with_noise(bowl, noise, seed)
+        for _ in range(30):
+            yield run.state
+            run.step(measured)
+
+
+def with_noise(objective: Callable[[Array], float], noise: float, seed: int) -> Callable[[Array], float]:
+    """What is measured of an objective."""
+    rng = np.random.default_rng(seed)
+    return lambda u: objective(u) + noise * float(rng.standard_normal())
+
+
+def has_models_point(state: State) -> bool:
+    nothing = np.zeros((0, 2))
+    return quadratic.proposal(state, handed_out(state, nothing, nothing, nothing)) is not None
+
+
+@pytest.mark.parametrize("direction", [-1.0, 1.0])
+def test_an_edge_is_suggested_where_noisy_results_rise_towards_it(direction: float) -> None:
+    """The corner itself, which is no centroid, is among 40 points of each study."""
+    for seed in range(4):
+        run = Run(auto.start(unit_space(2), Config(), seed))
+        measured = with_noise(lambda u: direction * slope(u), 0.1, seed)
+        for _ in range(40):
+            run.step(measured)
+        assert (run.state.record.positions == max(direction, 0.0)).all(axis=1).any()

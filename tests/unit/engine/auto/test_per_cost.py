@@ -1,0 +1,154 @@
+"""Suggestions per cost: the index, that cheap evaluations come first, and that nothing else depends on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.handed_out import handed_out, search_view
+from adabkb_service.engine.auto.per_cost import PerCost
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.scalarised import Scalarised
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.metrics import Measured, Metric
+from adabkb_service.engine.prior import Around, Prior
+from adabkb_service.engine.record import Record, of
+from adabkb_service.engine.space import Space
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+COST = (Metric("cost", is_cost=True),)
+NONE = np.zeros((0, 2))
+
+
+def price(u: Array) -> float:
+    """From 1 to 10 along the first axis."""
+    return float(10.0 ** u[0])
+
+
+def hills(u: Array) -> float:
+    """As good where it is cheap as where it is dear."""
+    return float(sum(np.exp(-20.0 * ((u - [at, 0.5]) ** 2).sum()) for at in (0.2, 0.8)))
+
+
+def flat(_: Array) -> float:
+    """So that there is nothing to do but to explore."""
+    return 0.0
+
+
+@dataclass
+class Study:
+    """A study in the engine, and what a store would have kept of it."""
+
+    config: Config
+    space: Space = field(default_factory=lambda: unit_space(2))
+    objective: Callable[[Array], float] = hills
+    other: Callable[[Array], float] | None = None
+    """Of a metric before the cost."""
+    cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
+    points: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.state = auto.start(self.space, self.config, 1)
+
+    def run(self, steps: int) -> Study:
+        for _ in range(steps):
+            found = auto.suggest(self.state, NONE)
+            value, cost = self.objective(found.point), Measured(price(found.point), 0.0)
+            other = [] if self.other is None else [Measured(self.other(found.point), 0.0)]
+            update = auto.observe(found.state, found.point, value, 0.0, [*other, cost])
+            self.cells |= {**found.cells, **update.cells}
+            self.points.append(found.point)
+            self.state = update.state
+        return self
+
+    def record(self) -> Record:
+        values = np.array([hills(point) for point in self.points])
+        metrics = np.array([[(price(point), 0.0)] for point in self.points])
+        return of(np.array(self.points), values, np.zeros(len(values)), metrics)
+
+
+def view_of(state: State) -> PerCost:
+    none = handed_out(state, NONE, None, None)
+    view = search_view(state, state.surrogate, state.warp, state.record.values, none).view
+    assert isinstance(view, PerCost)
+    return view
+
+
+def test_the_index_is_as_the_formula_says_and_its_gradient_its_slope() -> None:
+    state = Study(Config(metrics=COST, per_cost=True)).run(12).state
+    view, positions = view_of(state), np.random.default_rng(0).random((30, 2))
+    bound, cost = state.surrogate.ucb(positions, 1.5), view.cost.relative(positions)
+    gain = bound - view.best
+    assert view.ucb(positions, 1.5) == pytest.approx(view.best + np.where(gain > 0, gain / cost, gain))
+    errors = np.log(cost * view.cost.usual / np.array([price(u) for u in positions]))
+    assert np.median(np.abs(errors)) < 0.25
+    value, gradient = view.ucb_and_gradient(positions, 1.5)
+    assert value == pytest.approx(view.ucb(positions, 1.5))
+    for axis in (0, 1):
+        step = 1e-4 * np.eye(2)[axis]
+        slope = (view.ucb(positions + step, 1.5) - view.ucb(positions - step, 1.5)) / 2e-4
+        assert np.median(np.abs(gradient[:, axis] - slope)) < 1e-2
+
+
+def test_cost_counts_less_as_the_budget_is_spent() -> None:
+    study = Study(Config(metrics=COST, per_cost=True, cost_budget=60.0)).run(6)
+    spent = sum(map(price, study.points))
+    assert view_of(study.state).share == pytest.approx(1.0 - spent / 60.0)
+    study.run(40)
+    assert view_of(study.state).share == 0.0
+
+
+def test_what_is_cheap_comes_first() -> None:
+    """With the cost in view a run that explores spends less on as many evaluations."""
+    plain, per_cost = (Study(Config(metrics=COST, per_cost=each), objective=flat).run(12) for each in (False, True))
+    assert sum(map(price, per_cost.points)) < 0.75 * sum(map(price, plain.points))
+
+
+def height(u: Array) -> float:
+    return float(u[1])
+
+
+def test_with_several_objectives_the_gain_of_hypervolume_is_divided() -> None:
+    """And so what is cheap comes first."""
+    several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
+    study = Study(several, other=height).run(12)
+    view, positions = view_of(study.state), np.random.default_rng(0).random((30, 2))
+    assert isinstance(view.objective, Scalarised)
+    view = replace(view, objective=view.objective.towards(1, 12))
+    gain = view.objective.ucb(positions, 1.5)
+    assert (gain > 0).any()
+    assert view.ucb(positions, 1.5) == pytest.approx(np.where(gain > 0, gain / view.cost.relative(positions), gain))
+    plain = Study(replace(several, per_cost=False), other=height).run(12)
+    assert sum(map(price, study.points)) < 0.75 * sum(map(price, plain.points))
+
+
+def test_bounds_of_metrics_are_kept_by_suggestions_per_cost() -> None:
+    """The bound cuts through both hills, above whose tops it leaves the better half."""
+    study = Study(Config(metrics=(Metric("height", lower=0.45), *COST), per_cost=True), other=height).run(25)
+    kept = [point for point in study.points if height(point) >= 0.45]
+    assert len(kept) > 12
+    assert max(map(hills, kept)) > 0.99
+
+
+def test_a_study_is_restored_bit_for_bit() -> None:
+    study = Study(Config(metrics=COST, per_cost=True, cost_budget=300.0)).run(26)
+    learned = json.loads(json.dumps(auto.learned(study.state)))
+    state = auto.restore(study.space, study.config, 1, study.record(), study.cells, (), learned)
+    assert np.array_equal(auto.suggest(state, NONE).point, auto.suggest(study.state, NONE).point)
+
+
+def test_it_goes_with_a_prior_and_with_constraints() -> None:
+    triangle = Space(unit_space(2).axes, (Constraint("x0 + x1 <= 1"),))
+    prior = Prior((Around(0, 0.7, 0.05),), ())
+    study = Study(Config(metrics=COST, per_cost=True, prior=prior), triangle).run(10)
+    assert all(point.sum() <= 1.0 for point in study.points)
+    assert study.points[0][0] == pytest.approx(0.7, abs=0.06)

@@ -1,0 +1,211 @@
+"""The end game of the ``auto`` profile: a quadratic model around the best point."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.quadratic import minimum, proposal, smallest_in_ball
+from adabkb_service.engine.auto.turns import IN_A_ROW, NEW, PERIOD, PERIOD_WITHOUT_GAIN, RADII, is_restarts
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
+from benchmarks.quality.families import SMOOTH_PROBLEMS
+from tests.unit.engine.auto.drive import Run, run
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+NONE = np.zeros((0, 2))
+MIXED = Space((ChoiceAxis("solvent", ("water", "DMF")), IntAxis("cycles", 1, 5), FloatAxis("x", 0.0, 1.0)))
+
+
+def bowl(point: Array) -> float:
+    return -float(((point - 0.4) ** 2).sum())
+
+
+def valley(point: Array) -> float:
+    """Bent, so that no quadratic function is it."""
+    x, y = 4.0 * point - 1.0
+    return -float((1.0 - x) ** 2 + 20.0 * (y - x**2) ** 2)
+
+
+def mixed(point: Array) -> float:
+    """The second choice and the middle of the integers are best."""
+    return -float((point[2] - 0.3719) ** 2 + (point[1] - 0.5) ** 2 + (0.0 if point[0] > 0.5 else 0.3))
+
+
+def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
+    """The model's among so many steps, each of which brings a gain or none."""
+    found, turns = [], NEW
+    for step, gained in enumerate(gains):
+        if turns.is_models(axes):
+            found.append(step)
+        turns = turns.after(axes, is_restarts=False, gained=gained)
+        assert RADII[0] <= turns.radius <= RADII[1]
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "flat_valley_3", pytest.param("bowl_5", marks=pytest.mark.long)],
+)
+def test_smooth_optima_are_found_to_the_last_digits(kind: str) -> None:
+    """A millionth of the range within 25 evaluations per axis, which the search alone does not reach on most."""
+    problem = SMOOTH_PROBLEMS[f"smooth_{kind}"]
+    instance = problem.draw(100)
+    space = instance.space
+    result = Run(auto.start(space, Config(), 100))
+    for _ in range(problem.budget):
+        point = result.ask()
+        result.tell(point, -instance.evaluate(space.decode(point)).value)
+    assert -max(result.values) <= 1e-6 * instance.evaluate(space.decode(np.zeros(problem.dimension))).value
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_smallest_point_of_a_ball_is_that_of_a_search_over_it(seed: int) -> None:
+    """Quadratic functions with curvatures of both signs, also one whose gradient has no part along the least."""
+    rng = np.random.default_rng(seed)
+    hessian = rng.normal(size=(3, 3))
+    hessian, gradient, radius = hessian + hessian.T, rng.normal(size=3), float(rng.uniform(0.1, 3.0))
+    if seed % 4 == 0:
+        least = np.linalg.eigh(hessian)[1][:, 0]
+        gradient -= (gradient @ least) * least
+    found = smallest_in_ball(gradient, hessian, radius)
+    assert np.linalg.norm(found) <= radius * (1.0 + 1e-9)
+    others = rng.normal(size=(20_000, 3))
+    others *= radius * rng.random((20_000, 1)) ** (1.0 / 3.0) / np.linalg.norm(others, axis=1)[:, None]
+    others = np.concatenate([others, others * (radius / np.linalg.norm(others, axis=1))[:, None]])
+
+    def value(z: Array) -> Array:
+        return np.asarray(z @ gradient + 0.5 * np.einsum("ni,ij,nj->n", z, hessian, z))
+
+    assert value(found[None])[0] <= value(others).min() + 1e-6
+
+
+def test_the_model_of_a_quadratic_function_is_exact() -> None:
+    rng = np.random.default_rng(0)
+    positions, optimum = rng.uniform(0.2, 0.8, (30, 2)), np.array([0.45, 0.55])
+    offsets = (positions - optimum) @ np.array([[1.0, 0.4], [-0.4, 1.0]]) * [1.0, 30.0]
+    found = minimum(positions, -(offsets**2).sum(axis=1), NONE, 4.0, 0.0, (0, 30))
+    assert found == pytest.approx(optimum, abs=1e-9)
+
+
+def test_the_model_goes_along_a_face_on_which_the_best_point_lies() -> None:
+    """The objective falls beyond the face, at an angle to it: the move has no part across it, and its full length along
+    it."""
+    rng = np.random.default_rng(0)
+    positions = np.vstack([rng.uniform(0.0, 0.6, (30, 2)), [0.4, 0.0]])
+    values = -((positions[:, 0] - 0.45) ** 2) - 3.0 * positions[:, 1] - positions[:, 0] * positions[:, 1]
+    found = minimum(positions, values, NONE, 4.0, 0.0, (0, 31))
+    assert found == pytest.approx([0.45, 0.0], abs=1e-9)
+
+
+def test_a_pending_minimum_gives_another_point_of_the_same_ball() -> None:
+    rng = np.random.default_rng(0)
+    positions = rng.uniform(0.2, 0.8, (30, 2))
+    values = np.array([bowl(each) for each in positions])
+    first = minimum(positions, values, NONE, 1.0, 0.0, (0, 30))
+    assert first is not None
+    second = minimum(positions, values, first[None], 1.0, 0.0, (0, 31))
+    assert second is not None
+    assert np.linalg.norm(second - first) > 0.01
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-3])
+def test_equal_results_and_the_last_digits_leave_nothing_to_gain(spread: float) -> None:
+    positions = np.random.default_rng(0).random((12, 2))
+    values = np.zeros(12) if not spread else -1e-3 * np.linspace(0.0, 1.0, 12)
+    assert minimum(positions, values, NONE, 1.0, spread, (0, 12)) is None
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
+    """No quadratic function goes with them: the search goes on, and comes near the optimum all the same."""
+    rng, same = np.random.default_rng(0), np.full(axes, 0.25)
+    result = Run(auto.start(unit_space(axes), Config(), 0))
+    for _ in range(20):
+        result.tell(same, -1.0 + 0.01 * float(rng.normal()))
+        result.ask()
+    for _ in range(20):
+        result.step(bowl)
+    assert max(result.values) > -0.1
+
+
+def test_without_gains_few_steps_are_the_models() -> None:
+    """After d + 4 steps in vain it is one of ``PERIOD_WITHOUT_GAIN``."""
+    steps = model_steps([False] * 200)
+    assert np.diff(steps[:6]).tolist() == [PERIOD] * 5
+    assert set(np.diff(steps[6:]).tolist()) == {PERIOD_WITHOUT_GAIN}
+
+
+def test_with_gains_most_steps_are_the_models_but_never_all() -> None:
+    """So many in a row, then one of the search."""
+    steps = model_steps([True] * 100)
+    runs = np.split(steps, np.flatnonzero(np.diff(steps) > 1) + 1)
+    assert max(map(len, runs)) == IN_A_ROW
+    assert max(np.diff(steps)) == PERIOD
+
+
+def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts() -> None:
+    """Whatever the model gains: it shares the third one with the search."""
+    turns = NEW
+    for step in range(60, 90):
+        restarts_turn = is_restarts(50, step)
+        assert restarts_turn is (step % 3 != 0)
+        before, turns = turns, turns.after(2, is_restarts=restarts_turn, gained=True)
+        assert restarts_turn is (turns.gains == before.gains)
+
+
+@pytest.mark.parametrize(("space", "objective"), [(unit_space(2), valley), (MIXED, mixed)], ids=["2-d", "mixed"])
+def test_a_restored_study_goes_on_alike(space: Space, objective: object) -> None:
+    assert callable(objective)
+    lived = run(space, objective, 13)
+    restored = lived.restored()
+    for _ in range(12):
+        lived.step(objective)
+        restored.step(objective)
+    assert np.array_equal(lived.points, restored.points)
+
+
+def test_many_at_once_are_those_of_one_after_the_other_and_differ() -> None:
+    state, pending = run(unit_space(2), valley, 23).state, NONE
+    together = auto.suggestions(state, pending)
+    for _ in range(12):
+        suggestion = auto.suggest(state, pending)
+        assert np.array_equal(suggestion.point, next(together).point)
+        state, pending = suggestion.state, np.vstack([pending, suggestion.point])
+    assert len(np.unique(pending, axis=0)) == 12
+
+
+def test_its_points_differ_from_the_best_one_along_continuous_axes_only() -> None:
+    result, own = Run(auto.start(MIXED, Config(), 0)), 0
+    for _ in range(40):
+        if result.values and proposal(result.state, handed_out(result.state, np.zeros((0, 3)), None, None)) is not None:
+            point, best = result.ask(), result.points[int(np.argmax(result.values))]
+            assert point[:2].tolist() == best[:2].tolist()
+            own += 1
+            result.tell(point, mixed(point))
+        else:
+            result.step(mixed)
+    assert own > 3
+    assert -max(result.values) < 1e-12
+
+
+def test_declared_noise_leaves_the_step_to_the_search() -> None:
+    state = run(unit_space(2), bowl, 7).state
+    noisy = replace(state, problem=replace(state.problem, config=Config(noise_std=0.1)))
+    assert proposal(state, handed_out(state, NONE, None, None)) is not None
+    assert proposal(noisy, handed_out(noisy, NONE, None, None)) is None
+
+
+def test_a_failed_point_bars_its_neighbourhood() -> None:
+    state = run(unit_space(2), bowl, 7).state
+    free = proposal(state, handed_out(state, NONE, None, None))
+    assert free is not None
+    assert proposal(state, handed_out(state, NONE, free[None], None)) is None

@@ -1,0 +1,173 @@
+"""From a target to the centroid of a cell that is almost as good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.auto import refine as module
+from adabkb_service.engine.auto.domain import LISTED, Domain
+from adabkb_service.engine.auto.refine import CUTS_PER_AXIS, NEAR, Refined, refine
+from adabkb_service.engine.auto.tree import Tree, root, whole
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import run
+from tests.unit.engine.auto.reference import AnyBound
+from tests.unit.engine.auto.strategies import MIXED, spaces
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+
+SLOPE = 20.0
+
+
+def bumps(seed: int, dimension: int) -> Callable[[Array], Array]:
+    """A smooth random bound of positions (k, d), with a slope of at most SLOPE along any axis."""
+    rng = np.random.default_rng(seed)
+    centres, heights = rng.random((5, dimension)), rng.normal(size=5)
+
+    def bound(X: Array) -> Array:
+        values: Array = np.exp(-4.0 * ((X[:, None] - centres) ** 2).sum(axis=2)) @ heights
+        return values
+
+    return bound
+
+
+def refined(
+    domain: Domain,
+    target: Array,
+    tolerance: float,
+    bound: Callable[[Array], Array],
+    taken: Array,
+    tree: Tree | None = None,
+) -> Refined:
+    return refine(
+        root() if tree is None else tree,
+        whole(domain),
+        target,
+        tolerance,
+        AnyBound(bound),
+        lambda point: records.holds(taken, point),
+    )
+
+
+def assert_centroid(domain: Domain, found: Refined) -> None:
+    """The point is the centroid of the uncut cell, whose ancestors up to the first cut are those that were cut."""
+    cell, box = found.tree.find(whole(domain), found.point)
+    assert cell == found.cell
+    assert found.tree.axis[cell] < 0
+    assert box.centroid().tolist() == found.point.tolist()
+    for above in reversed([cut.cell for cut in found.cuts]):
+        cell = int(found.tree.parent[cell])
+        assert cell == above
+
+
+@given(spaces(), st.integers(0, 2**32), st.sampled_from([1e-4, 0.01, 0.3]))
+def test_it_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, tolerance: float) -> None:
+    """The bound at the centroid is at most the tolerance below that at the target, unless the cap on cuts says
+    otherwise, or the target is all but the centroid."""
+    domain = Domain(space)
+    target = domain.snap(np.random.default_rng(seed).random((1, space.dimension)))[0]
+    bound = bumps(seed, space.dimension)
+    found = refined(domain, target, tolerance, bound, np.zeros((0, space.dimension)))
+    assert_centroid(domain, found)
+    shortfall = float(bound(target[None])[0] - bound(found.point[None])[0])
+    # Along an axis that is not listed the target lies anywhere in its value's bin.
+    off = max(NEAR, 1 / LISTED if any(size and size > LISTED for size in domain.sizes) else 0.0)
+    assert found.capped or shortfall <= tolerance + SLOPE * space.dimension * off
+    assert len(found.cuts) <= CUTS_PER_AXIS * space.dimension
+    assert found.capped <= (len(found.cuts) == CUTS_PER_AXIS * space.dimension)
+
+
+def test_a_generous_tolerance_needs_no_cut_and_a_small_one_some() -> None:
+    """The root's centroid will do where the bound is flat; where it is not, the tree is cut towards the target."""
+    domain, target = Domain(unit_space(2)), np.array([0.8, 0.3])
+    nothing = np.zeros((0, 2))
+
+    def bound(X: Array) -> Array:
+        values: Array = -((X - target) ** 2).sum(axis=1)
+        return values
+
+    assert refined(domain, target, 1.0, bound, nothing).cuts == []
+    cuts = [len(refined(domain, target, tolerance, bound, nothing).cuts) for tolerance in (0.1, 0.01, 0.001)]
+    assert 0 < cuts[0] < cuts[1] < cuts[2]
+
+
+@pytest.mark.parametrize("steep", [0, 1, 2])
+def test_the_axis_with_the_most_to_gain_is_cut_first(steep: int) -> None:
+    """The step to the target gains along each of three axes, ten times as much along one: that is the first cut."""
+    domain, target = Domain(unit_space(3)), np.array([0.9, 0.83, 0.1])
+    weights = np.where(np.arange(3) == steep, 10.0, 1.0)
+    found = refined(domain, target, 1e-4, lambda X: -((X - target) ** 2) @ weights, np.zeros((0, 3)))
+    assert found.tree.axis[0] == steep
+    assert {int(cut.axis) for cut in found.cuts} == {0, 1, 2}
+
+
+def test_an_axis_along_which_the_bound_is_flat_is_not_cut() -> None:
+    """The bound depends on the second of three axes alone: all cuts are along it."""
+    domain, target = Domain(unit_space(3)), np.array([0.9, 0.83, 0.1])
+    found = refined(domain, target, 1e-5, lambda X: -((X[:, 1] - 0.83) ** 2), np.zeros((0, 3)))
+    assert len(found.cuts) > 3
+    assert {int(cut.axis) for cut in found.cuts} == {1}
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
+    """12 targets in turn, each with a tolerance so generous that the present centroid would do: no point comes twice,
+    unless a target was itself taken."""
+    domain, bound = Domain(space), bumps(seed, space.dimension)
+    rng = np.random.default_rng(seed)
+    tree, taken = root(), np.zeros((0, space.dimension))
+    for _ in range(12):
+        target = domain.exact(rng.random(space.dimension))
+        if records.holds(taken, target):
+            continue
+        found = refined(domain, target, 100.0, bound, taken, tree)
+        assert_centroid(domain, found)
+        assert not records.holds(taken, found.point)
+        tree, taken = found.tree, np.vstack([taken, found.point])
+
+
+def test_a_target_all_but_at_a_taken_centroid_is_reached_all_the_same() -> None:
+    """A taken centroid 1e-7 away, nearer than NEAR: the tree is cut on until another centroid is found."""
+    domain, centre = Domain(unit_space(2)), np.array([[0.5, 0.5]])
+    target = np.array([0.5 + 1e-7, 0.5])
+    found = refined(domain, target, 0.1, lambda X: -np.abs(X - target).sum(axis=1), centre)
+    assert_centroid(domain, found)
+    assert not records.holds(centre, found.point)
+
+
+def test_the_cap_ends_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without tolerance, at a corner that no centroid reaches: the answer comes after so many cuts, and is marked."""
+    domain, target = Domain(unit_space(2)), np.array([1.0, 1.0])
+    monkeypatch.setattr(module, "CUTS_PER_AXIS", 2)
+    found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), np.zeros((0, 2)))
+    assert found.capped
+    assert len(found.cuts) == 4
+    assert_centroid(domain, found)
+
+
+def test_the_cap_does_not_end_it_at_a_taken_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cut is allowed, and the centroid it leads to is taken, as is the next: it goes on to the first free one."""
+    domain, target = Domain(unit_space(1)), np.array([1.0])
+    monkeypatch.setattr(module, "CUTS_PER_AXIS", 1)
+    taken = np.array([[0.5], [0.75], [0.875]])
+    found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), taken)
+    assert found.point.tolist() == [0.9375]
+    assert found.capped
+
+
+@pytest.mark.parametrize(
+    "space", [unit_space(1), unit_space(2), unit_space(6), MIXED], ids=["1-d", "2-d", "6-d", "mixed"]
+)
+def test_keys_stay_short(space: Space) -> None:
+    """80 steps towards an optimum that is sharp, where cells are cut deepest: no key of 2000 characters."""
+    result = run(space, lambda u: -float(np.abs(u - 0.377).sum()), 80)
+    assert len(result.cells) > 60
+    assert max(map(len, result.cells)) < 2000

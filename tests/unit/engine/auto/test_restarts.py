@@ -1,0 +1,245 @@
+"""Restarts of a stalled search under the ``auto`` profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.auto import restarts
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.likelihood import Hyperparameters, prior
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.restarts import (
+    STALL,
+    is_nearest_to_failed,
+    is_outside_neighbourhood,
+    relevant_axes,
+    restart,
+    start_after,
+)
+from adabkb_service.engine.auto.turns import is_restarts
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import run
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+ALL = np.ones(2, dtype=bool)
+
+
+def bowl(point: Array) -> float:
+    return -float(((point - 0.4) ** 2).sum())
+
+
+def two_peaks(point: Array) -> float:
+    """A wide peak of 0.7, and a narrow one of 1 in a corner."""
+    wide = 0.7 * np.exp(-((point - [0.3, 0.35]) ** 2).sum() / 0.08)
+    narrow = np.exp(-((point - [0.85, 0.8]) ** 2).sum() / 0.012)
+    return float(max(wide, narrow))
+
+
+def of_two_axes(point: Array) -> float:
+    """The other axes do nothing."""
+    return two_peaks(point[[3, 11]])
+
+
+def learned(lengthscales: list[float] | Array) -> Hyperparameters:
+    return Hyperparameters(np.array(lengthscales), 1e-4, 1.0)
+
+
+def mixed(point: Array) -> float:
+    """The value of the first axis depends on a category."""
+    choice = int(3.0 * point[2])
+    return -float((point[0] - (0.2, 0.8, 0.5)[choice]) ** 2 + 0.1 * point[1]) + (0.0, 0.05, 0.1)[choice]
+
+
+def record_of(values: list[float], positions: Array | None = None) -> Record:
+    if positions is None:
+        positions = np.random.default_rng(0).uniform(size=(len(values), 2))
+    return records.of(positions, np.array(values), np.zeros(len(values)))
+
+
+@pytest.mark.parametrize(("gain", "stalled"), [(0.0, True), (0.04, True), (0.06, False), (1.0, False)])
+def test_a_search_stalls_when_its_last_results_gain_too_little(gain: float, stalled: bool) -> None:
+    """The best result is 1 above the median, and the last one gains a share of that."""
+    found = record_of([0.0] * 30 + [1.0 - gain] + [0.0] * (STALL - 1) + [1.0])
+    assert (start_after(None, found, 2) is not None) is stalled
+
+
+@pytest.mark.parametrize(("axes", "last"), [(1, 20), (4, 20), (5, 25), (12, 60)])
+def test_more_axes_need_more_results_before_a_search_has_stalled(axes: int, last: int) -> None:
+    positions = np.random.default_rng(0).uniform(size=(last + 1, axes))
+    values = [1.0] + [0.0] * last
+    assert start_after(None, record_of(values[:-1], positions[:-1]), axes) is None
+    assert start_after(None, record_of(values, positions), axes) == last + 1
+
+
+def test_a_restart_begins_with_the_stall_and_ends_after_some_results_or_a_gain() -> None:
+    values, start, starts = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
+    for count in range(1, len(values) + 1):
+        start = start_after(start, record_of(values[:count]), 2)
+        starts.append(start)
+    assert starts == [None] * 35 + [36] * 24 + [60] * 12
+    assert start_after(start, record_of([*values, 1.1]), 2) is None
+
+
+def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> None:
+    positions = np.array([[0.9, 0.9], [0.5, 0.5], [0.52, 0.52], [0.6, 0.5], [0.1, 0.1]])
+    problem, known = Problem(unit_space(2), Config(), 0), prior(2)
+    assert list(restart(problem, record_of([0.0] * 5, positions), 1, positions[1], known).rows) == [3, 4]
+
+
+def test_another_category_is_never_around_the_best_point() -> None:
+    positions = np.array([[0.5, 0.0], [0.5, 0.25]])
+    mixed, ordered = Domain(Space((*unit_space(1).axes, ChoiceAxis("c", tuple("ab"))))), Domain(unit_space(2))
+    assert list(is_outside_neighbourhood(mixed, positions, positions[0], ALL)) == [False, True]
+    assert list(is_outside_neighbourhood(ordered, positions, positions[0] + 0.01, ALL)) == [False, True]
+
+
+def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
+    """On a bowl its own suggestions stay at the minimum; the others are all over the box."""
+    result = run(unit_space(2), bowl, 90)
+    assert result.state.restarted_at is not None
+    far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
+    assert far.sum() >= 15
+    assert (~far[[not is_restarts(60, step) for step in range(60, 90)]]).mean() > 0.7
+    assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
+
+
+@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(4), marks=pytest.mark.long)], ids=["one", "four"])
+def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]) -> None:
+    """In three of four studies within 160 evaluations; the other one takes longer. Without restarts three of four stay
+    at the lower peak."""
+    found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
+    monkeypatch.setattr(restarts, "STALL", 1000)
+    without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
+    assert sum(max(each.values) < 0.71 for each in without) >= 0.75 * len(seeds)
+    assert sum(max(each.values) > 0.99 for each in found) >= 0.75 * len(seeds)
+
+
+@pytest.mark.long
+def test_axes_that_do_not_matter_do_not_hold_up_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of sixteen matter: in three of four studies the missed peak is found within 200 evaluations, in the other one
+    within 260. If all axes counted, it would take 80 results without a gain until the first restart, which would not
+    know yet which ones, and none would find it."""
+    found = [run(unit_space(16), of_two_axes, 200, seed=seed) for seed in range(4)]
+    for each in found:
+        assert set(each.state.relevant_axes.nonzero()[0]) >= {3, 11}
+        assert each.state.relevant_axes.sum() <= 8
+    monkeypatch.setattr(restarts, "IRRELEVANT", math.inf)
+    without = [run(unit_space(16), of_two_axes, 200, seed=seed) for seed in range(4)]
+    assert all(max(each.values) < 0.71 for each in without)
+    assert sum(max(each.values) > 0.99 for each in found) >= 3
+
+
+@pytest.mark.parametrize(
+    ("lengthscales", "relevant"),
+    [
+        pytest.param([0.1, 0.2, 3.1], [True, True, False], id="long beside the others, and longer than the cube"),
+        pytest.param([0.02, 0.2, 0.9], [True, True, True], id="within the cube"),
+        pytest.param([0.1, 2.9, 2.9], [True, True, True], id="not so long beside the shortest"),
+        pytest.param([9.0, 9.0, 9.0], [True, True, True], id="all alike"),
+    ],
+)
+def test_an_axis_is_irrelevant_if_its_lengthscale_is_long(lengthscales: list[float], relevant: list[bool]) -> None:
+    assert list(relevant_axes(Problem(unit_space(3), Config(), 0), learned(lengthscales))) == relevant
+
+
+def test_an_axis_of_which_the_results_say_nothing_is_relevant() -> None:
+    """Its lengthscale is still the prior's, which is long in many dimensions."""
+    problem, lengthscales = Problem(unit_space(60), Config(), 0), prior(60).lengthscales.copy()
+    lengthscales[0] = 0.05
+    assert lengthscales[1] > 1.0
+    assert relevant_axes(problem, learned(lengthscales)).all()
+
+
+def test_all_axes_are_relevant_where_a_metric_may_change_along_them() -> None:
+    config = Config(metrics=(Metric("length", upper=1.0),))
+    assert relevant_axes(Problem(unit_space(3), config, 0), learned([0.1, 0.2, 5.0])).all()
+
+
+@pytest.mark.long
+def test_every_part_of_the_box_is_visited_in_the_end() -> None:
+    """The largest empty ball shrinks as results come in, though the optimum was found at once."""
+    result = run(unit_space(2), bowl, 250)
+    grid = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 41)] * 2), axis=-1).reshape(-1, 2)
+
+    def largest_gap(count: int) -> float:
+        points = np.array(result.points[:count])
+        return float(np.linalg.norm(grid[:, None] - points[None], axis=2).min(axis=1).max())
+
+    assert largest_gap(250) < 0.5 * largest_gap(40)
+    assert largest_gap(250) < 0.2
+
+
+SPACES = [
+    pytest.param(unit_space(2), bowl, id="real"),
+    pytest.param(
+        Space((FloatAxis("a", 0.0, 1.0), FloatAxis("b", 0.0, 1.0), ChoiceAxis("c", ("x", "y", "z")))), mixed, id="mixed"
+    ),
+]
+
+
+@pytest.mark.parametrize(("space", "objective"), SPACES)
+@pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
+def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
+    assert callable(objective)
+    lived = run(space, objective, steps)
+    assert lived.state.restarted_at is not None
+    restored = lived.restored()
+    assert restored.state.restarted_at == lived.state.restarted_at
+    for _ in range(12):
+        lived.step(objective)
+        restored.step(objective)
+    assert np.array_equal(lived.points, restored.points)
+    assert restored.state.restarted_at == lived.state.restarted_at
+
+
+def test_a_restored_state_goes_on_alike_where_axes_do_not_matter() -> None:
+    lived = run(unit_space(12), of_two_axes, 100)
+    assert lived.state.restarted_at is not None
+    assert not lived.state.relevant_axes.all()
+    restored = lived.restored()
+    for _ in range(12):
+        lived.step(of_two_axes)
+        restored.step(of_two_axes)
+    assert np.array_equal(lived.points, restored.points)
+    assert restored.state.restarted_at == lived.state.restarted_at
+
+
+@pytest.mark.parametrize(("space", "objective"), SPACES)
+def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space: Space, objective: object) -> None:
+    assert callable(objective)
+    state = run(space, objective, 61).state
+    assert state.restarted_at is not None
+    nothing = np.zeros((0, space.dimension))
+    together = auto.suggestions(state, nothing)
+    pending = nothing
+    for _ in range(9):
+        suggestion = auto.suggest(state, pending)
+        assert np.array_equal(suggestion.point, next(together).point)
+        state, pending = suggestion.state, np.vstack([pending, suggestion.point])
+    assert len(np.unique(pending, axis=0)) == 9
+
+
+def test_a_correction_begins_another_restart() -> None:
+    result = run(unit_space(2), bowl, 60)
+    kept = result.state.record.first(55)
+    assert result.state.restarted_at is not None
+    assert auto.rebuild(result.state, kept, result.cells).state.restarted_at == 55
+
+
+def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:
+    positions, failed = np.array([[0.2, 0.2], [0.9, 0.9]]), np.array([[0.2, 0.8]])
+    assert is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed)
+    assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.3]), positions, failed)
+    assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed[:0])

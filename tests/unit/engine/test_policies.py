@@ -1,0 +1,186 @@
+"""What every system keeps to: ``auto`` of both revisions, Ada-BKB with its parts exchanged, and GP-ThreDS."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import config as auto_config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.policy import ada_bkb
+from adabkb_service.engine.paper.variation import Chaining
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.sampling import config as sampling_config
+from adabkb_service.engine.sampling.policy import sampling
+from adabkb_service.engine.threds import config as threds
+from adabkb_service.engine.threds.policy import gp_threds
+from tests.unit.engine.drive import hills, record
+from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+SPACE = unit_space(2)
+NOTHING = np.zeros((0, 2))
+EXACT = Config(qbar=math.inf, epsilon=0.0)
+THREDS = threds.Config(threds.of_a_test(Config(noise_std=0.05)), 0.0, 1.5, grid=8, patience=5, slack=0.1, max_depth=6)
+SYSTEMS: dict[str, tuple[Policy[Any, Any], Any]] = {
+    "auto": (auto, auto_config.Config()),
+    "ada-bkb": (ada_bkb, Config()),
+    "ada-bbkb": (ada_bkb, Config(batch_drift=2.0, ridge=0.01)),
+    "ei": (ada_bkb, Config(index="ei")),
+    "ada-gp-ucb": (ada_bkb, replace(EXACT, chaining=Chaining(200, 1.0), prunes=False, beta=0.03, max_depth=8)),
+    "gp-ucb": (ada_bkb, replace(EXACT, points_per_axis=9)),
+    "bkb": (ada_bkb, Config(points_per_axis=9)),
+    "random-bkb": (ada_bkb, Config(points=150)),
+    "gp-threds": (gp_threds, THREDS),
+    "random": (sampling, sampling_config.Config("random")),
+    "sobol": (sampling, sampling_config.Config("sobol")),
+}
+STEPS = 24
+
+
+@dataclass
+class Study:
+    """A study, and what a store would have kept of it."""
+
+    policy: Policy[Any, Any]
+    config: Any
+    state: Any
+    cells: dict[str, str]
+    points: list[Array]
+    values: list[float]
+
+    def ask(self) -> Array:
+        suggestion = self.policy.suggest(self.state, NOTHING)
+        self.state = suggestion.state
+        self.cells.update(suggestion.cells)
+        return suggestion.point
+
+    def tell(self, point: Array) -> None:
+        update = self.policy.observe(self.state, point, hills(point))
+        self.state = update.state
+        self.cells.update(update.cells)
+        self.points.append(point)
+        self.values.append(hills(point))
+
+    def restored(self) -> Study:
+        """Brought back from what is kept, through JSON."""
+        policy, state = self.policy, self.state
+        learned = json.loads(json.dumps(policy.learned(state)))
+        kept = record(np.array(self.points).reshape(-1, 2), self.values)
+        state = policy.restore(SPACE, self.config, 0, kept, dict(self.cells), policy.dictionary(state), learned)
+        return replace(self, state=state, cells=dict(self.cells), points=[*self.points], values=[*self.values])
+
+
+@pytest.fixture(params=SYSTEMS)
+def study(request: pytest.FixtureRequest) -> Study:
+    policy, config = SYSTEMS[request.param]
+    return Study(policy, config, policy.start(SPACE, config, 0), {"0": "leaf"}, [], [])
+
+
+def run(study: Study, steps: int) -> Study:
+    for _ in range(steps):
+        study.tell(study.ask())
+    return study
+
+
+def test_preparing_changes_no_answer(study: Study) -> None:
+    """Two studies, one of which prepares after each result: the same points, cells and reports."""
+    other = replace(study, cells=dict(study.cells), points=[], values=[])
+    for _ in range(STEPS):
+        run(study, 1)
+        other.state = other.policy.prepare(other.state)
+        run(other, 1)
+        assert other.points[-1].tolist() == study.points[-1].tolist()
+        assert study.policy.report(study.state) == other.policy.report(other.state)
+    assert study.cells == other.cells
+
+
+def test_a_restored_study_goes_on_like_the_one_that_ran(study: Study) -> None:
+    """At any moment, before and after a suggestion: the next points, cells and dictionaries are the same."""
+    for _ in range(STEPS):
+        restored = study.restored()
+        point = study.ask()
+        assert restored.ask().tolist() == point.tolist()
+        restored = study.restored()
+        for each in (study, restored):
+            each.tell(point)
+        assert restored.cells == study.cells
+        assert restored.policy.dictionary(restored.state) == study.policy.dictionary(study.state)
+
+
+def test_suggestions_are_distinct_points_of_the_space_and_leave_the_state_as_it_was(study: Study) -> None:
+    """Eight together, each pending for the next, as if they were asked for in turn."""
+    run(study, 10)
+    policy, state = study.policy, study.state
+    together = [suggestion.point for suggestion in islice(policy.suggestions(state, NOTHING), 8)]
+    assert len({point.tobytes() for point in together}) == 8
+    assert np.array_equal(SPACE.snap(np.array(together)), together)
+    for count, point in enumerate(together):
+        suggestion = policy.suggest(state, np.array(together[:count]).reshape(-1, 2))
+        state = suggestion.state
+        assert suggestion.point.tolist() == point.tolist()
+    assert policy.suggest(study.state, NOTHING).point.tolist() == together[0].tolist()
+
+
+def test_any_point_of_the_space_may_be_observed(study: Study) -> None:
+    """Corners, the middle and points at random, before any suggestion; it suggests on afterwards."""
+    points = [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], *np.random.default_rng(0).random((5, 2))]
+    for point in SPACE.snap(np.array(points)):
+        study.tell(point)
+    run(study, 3)
+    assert study.policy.report(study.state).observations == 11
+
+
+def test_predictions_and_recommendations_have_their_shapes(study: Study) -> None:
+    """Nothing is recommended before the first result; then an evaluated point."""
+    at = np.random.default_rng(0).random((7, 2))
+    assert study.policy.recommend(study.state) is None
+    for steps in (0, 1, 12):
+        prediction = study.policy.predict(run(study, steps).state, at)
+        for name in ("mean", "std", "lcb", "ucb"):
+            assert getattr(prediction, name).shape == (7,)
+            assert np.isfinite(getattr(prediction, name)).all()
+        assert (prediction.lcb <= prediction.mean).all()
+        assert (prediction.mean <= prediction.ucb).all()
+    recommendation = study.policy.recommend(study.state)
+    assert recommendation is not None
+    assert recommendation.point.tolist() in [point.tolist() for point in study.points]
+
+
+def test_a_correction_gives_the_study_without_the_excluded_result(study: Study) -> None:
+    """The record is the corrected one, cells that were cut stay cut, and the study goes on."""
+    run(study, 12)
+    kept = record(study.points[1:], study.values[1:])
+    update = study.policy.rebuild(study.state, kept, study.cells)
+    assert study.policy.report(update.state).observations == 11
+    assert set(update.cells) <= set(study.cells)
+    before = {key for key, status in study.cells.items() if status == "expanded"}
+    study.state = update.state
+    study.cells.update(update.cells)
+    assert before <= {key for key, status in study.cells.items() if status == "expanded"}
+    del study.points[0], study.values[0]
+    run(study, 3)
+
+
+def test_neither_stopped_nor_exhausted_at_the_start(study: Study) -> None:
+    """A real box has points left."""
+    assert not study.policy.stopped(study.state)
+    assert not study.policy.exhausted(run(study, 5).state, NOTHING)
+
+
+def test_cells_are_boxes_that_hold_their_centroids(study: Study) -> None:
+    """All that a study ever named."""
+    run(study, 12)
+    for key in study.cells:
+        box = study.policy.cell_box(study.state, key)
+        assert (box.low <= box.centroid).all()
+        assert (box.centroid <= box.high).all()
