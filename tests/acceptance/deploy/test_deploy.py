@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 import urllib.request
 import venv
 import zipfile
@@ -20,6 +19,7 @@ import yaml
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
+from adabkb_client._version import VERSION
 from adabkb_service.settings import table
 from tests.integration.cli.test_installations import with_requirements
 from tests.waiting import wait_for
@@ -39,7 +39,6 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
-VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,9 @@ import yaml
 from check_jsonschema.cli import main as check_jsonschema
 from click.testing import CliRunner
 from hatchling.builders.sdist import SdistBuilder
+from packaging.version import Version
+
+from adabkb_client._version import VERSION
 
 ROOT = Path(__file__).parents[3]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -22,6 +28,7 @@ WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
 GUIDES = [
     *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "tests/README.md")),
     ROOT / "docs/support.md",
+    ROOT / "changelog.d/README.md",
     *(path for path in GITHUB.rglob("*") if path.is_file()),
     *(path for path in (ROOT / ".ci").iterdir() if path.is_file()),
     ROOT / ".pre-commit-config.yaml",
@@ -33,6 +40,9 @@ SCHEMAS = {
     **{str(path.relative_to(ROOT)): "vendor.github-workflows" for path in WORKFLOWS},
     "CITATION.cff": "vendor.citation-file-format",
 }
+EXAMPLE = ROOT / "examples/kubernetes"
+NAME_THE_VERSION = ("client/adabkb_client/_version.py", "service/adabkb_service/api/examples.json")
+NAME_THE_RELEASE = ("CITATION.cff", "docker-compose.yml", "docs/administration.md", "deploy", "examples/kubernetes")
 FOLDERS = ("benchmarks", "client", "deploy", "docs", "examples", "integrations", "migrations", "service", "tests")
 PATH = re.compile(rf"(?<![\w./-])(?:(?:{'|'.join(FOLDERS)}|\.ci|\.github)/[\w./-]*\w|[A-Z_]+\.(?:md|cff))(?![\w*])")
 
@@ -84,10 +94,10 @@ def test_files_for_github_keep_to_the_published_schemas(file: str) -> None:
     assert judged.exit_code == 0, judged.output
 
 
-def test_the_citation_is_of_this_project_and_version() -> None:
+def test_the_citation_is_of_this_project_and_its_newest_release() -> None:
     cited = citation()
     assert cited["title"] == PROJECT["name"]
-    assert cited["version"] == PROJECT["version"]
+    assert str(cited["version"]) == newest_release()
     assert cited["license"] == PROJECT["license"]
     assert cited["abstract"] == PROJECT["description"]
 
@@ -125,6 +135,69 @@ def test_workflows_may_do_little_and_run_what_was_reviewed(path: Path) -> None:
     ), "each commit has its version beside it"
 
 
+def newest_release() -> str:
+    return re.findall(r"^## \[(.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+
+
+def test_the_version_is_that_of_the_newest_release_or_of_the_development_after_it() -> None:
+    newest, own = Version(newest_release()), Version(VERSION)
+    assert own == newest or (own.is_devrelease and own > newest)
+
+
+def test_the_recipes_and_their_steps_name_the_newest_release() -> None:
+    found = {
+        version
+        for path in (ROOT / "docker-compose.yml", *(ROOT / "deploy").rglob("*.yaml"), *EXAMPLE.iterdir())
+        for version in re.findall(r"adabkb-service:(?:\$\{ADABKB_VERSION:-)?([\d.]+)", path.read_text())
+    }
+    assert found == {newest_release()}
+    steps_of_install = (ROOT / "docs/administration.md").read_text()
+    assert f"python3 -m venv /opt/adabkb-{newest_release()}\n" in steps_of_install
+
+
+def test_one_command_sets_the_version_everywhere(tmp_path: Path) -> None:
+    """In a copy of the files: a release is named by all of them, a version of development by the package alone."""
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    for name in (*NAME_THE_VERSION, *NAME_THE_RELEASE):
+        copied = tmp_path / name
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copied)
+
+    def named(version: str) -> set[str]:
+        paths = {name: tmp_path / name for name in (*NAME_THE_VERSION, *NAME_THE_RELEASE)}
+        texts = {
+            name: "".join(each.read_text() for each in ([path] if path.is_file() else path.rglob("*.yaml")))
+            for name, path in paths.items()
+        }
+        return {name for name, text in texts.items() if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", text)}
+
+    run = partial(subprocess.run, capture_output=True, text=True, check=False)
+    assert run([tmp_path / ".ci/version", "9.8.7"]).returncode == 0
+    assert named("9.8.7") == {*NAME_THE_VERSION, *NAME_THE_RELEASE}
+    assert run([tmp_path / ".ci/version", "9.9.0.dev0"]).returncode == 0
+    assert named("9.9.0.dev0") == {*NAME_THE_VERSION}
+    assert named("9.8.7") == {*NAME_THE_RELEASE}
+    refused = run([tmp_path / ".ci/version", "v9"])
+    assert (refused.returncode, refused.stderr) == (1, "error: 'v9' is not a version such as 1.2.3 or 1.3.0.dev0.\n")
+
+
+def test_a_tag_without_a_section_in_the_changelog_is_not_built() -> None:
+    built = subprocess.run([ROOT / ".ci/build", "v9.8.7"], capture_output=True, text=True, check=False)
+    assert (built.returncode, built.stdout) == (1, "error: CHANGELOG.md has no section for v9.8.7.\n")
+
+
+def test_each_fragment_of_the_changelog_has_a_known_kind_and_a_text() -> None:
+    """towncrier ignores a file without a kind, so its change would be in no release."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
+    kinds = [kind["directory"] for kind in settings["type"]]
+    for fragment in (ROOT / "changelog.d").iterdir():
+        if fragment.name != "README.md":
+            assert re.fullmatch(rf"(\d+|\+[\w-]+)\.({'|'.join(kinds)})\.md", fragment.name), fragment.name
+            assert fragment.read_text().strip(), fragment.name
+    assert re.findall(r"^\| `(\w+)` \|", (ROOT / "changelog.d/README.md").read_text(), re.MULTILINE) == kinds
+    assert (ROOT / "CHANGELOG.md").read_text().count(settings["start_string"]) == 1
+
+
 def test_scripts_of_workflows_can_be_run() -> None:
     named = {script for path in WORKFLOWS for script in re.findall(r"run: (\.ci/\w+)", path.read_text())}
     assert named == {".ci/api", ".ci/build", ".ci/minimum"}
@@ -145,4 +218,4 @@ def test_the_source_distribution_is_without_what_only_github_needs() -> None:
     packed = {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
     assert "pyproject.toml" in packed
     assert "service/adabkb_service/app.py" in packed
-    assert not [name for name in packed if name.startswith((".github/", ".ci/", ".pre-commit"))]
+    assert not [name for name in packed if name.startswith((".github/", ".ci/", ".pre-commit", "changelog.d"))]
