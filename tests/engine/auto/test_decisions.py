@@ -9,10 +9,12 @@ import pytest
 from adabkb_service.engine.auto import betas
 from adabkb_service.engine.auto.averaging import fewest_results, learned_with
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.handed_out import handed_out
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.quadratic import proposal
+from adabkb_service.engine.auto.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
 from adabkb_service.engine.auto.turns import (
     MEMORY,
     MOST_AXES,
@@ -80,6 +82,25 @@ def test_one_step_in_three_is_not_of_a_restart() -> None:
 
 def test_a_quadratic_function_of_two_axes_needs_seven_results() -> None:
     assert (coefficients(2), fewest_for_model(2), coefficients(1)) == (6, 7, 3)
+
+
+def test_a_neighbourhood_extends_along_relevant_axes_only() -> None:
+    """Its edge is outside. Points there do not count towards a restart."""
+    domain, best = Domain(unit_space(2)), np.zeros(2)
+    positions = np.array([[0.0, 0.0], [0.04, 1.0], [0.05, 0.0], [0.05, 0.05], [0.0, 0.08]])
+    first, both = np.array([True, False]), np.array([True, True])
+    assert is_outside_neighbourhood(domain, positions, best, first).tolist() == [False, False, True, True, False]
+    assert is_outside_neighbourhood(domain, positions, best, both).tolist() == [False, True, False, True, True]
+    state = auto.start(unit_space(2), Config(), 0)
+    restart = Restart(np.arange(3), best, both, None, state.surrogate, state.warp)
+    assert restart.size(positions, domain) == 3 + 3
+
+
+def test_a_point_between_a_failed_one_and_a_result_is_tried() -> None:
+    domain, failed, results = Domain(unit_space(1)), np.array([[0.25]]), np.array([[0.75]])
+    near = [is_nearest_to_failed(domain, np.array([x]), results, failed) for x in (0.25, 0.49, 0.5, 0.51)]
+    assert near == [True, True, False, False]
+    assert not is_nearest_to_failed(domain, np.array([0.25]), results, failed[:0])
 
 
 @pytest.mark.parametrize(
