@@ -38,7 +38,7 @@ LOST: Told = ("failed", 1, FAILED)
 AGAIN: Told = ("retried", 1, {})
 ENDED: Told = ("stopped", 1, STOPPED)
 REPORTED: Told = ("reported", 1, {"attempt": 1, "reports": [[1, 0.5]]})
-STOPPING = {"early_stopping": {"rule": "asha", "max_steps": 9}}
+STOPPING: dict[str, Any] = {"early_stopping": {"rule": "asha", "max_steps": 9}}
 
 FITTING: dict[str, tuple[list[Told], dict[str, Any]]] = {
     "numbers in order": ([ASKED, ("queued", 2, {"parameters": POINT}), ("observed", None, RESULT)], {}),
