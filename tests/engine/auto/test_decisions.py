@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adabkb_service.engine.auto import betas
-from adabkb_service.engine.auto.averaging import fewest_results, learned_with
+from adabkb_service.engine.auto.averaging import averaged, averaged_at, fewest_results, learned_with
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.handed_out import handed_out
@@ -24,7 +24,10 @@ from adabkb_service.engine.auto.turns import (
     fewest_for_model,
     is_restarts,
 )
-from tests.engine.auto.drive import Run
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.space import Space
+from tests.engine.auto.drive import Run, run
 from tests.engine.strategies import unit_space
 
 AXES = 2
@@ -145,3 +148,26 @@ def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() 
     assert [learned_with(problem, count) for count in range(20)] == [
         *range(9), 9, 10, 10, 12, 12, 12, 15, 15, 15, 18, 18,
     ]  # fmt: skip
+
+
+def test_reports_use_the_averaged_posterior_and_add_results_between_its_checkpoints() -> None:
+    """Learned from 10 results, then with one more; a posterior that was added to is that of all results."""
+    result = run(unit_space(2), lambda u: -float(((u - 0.4) ** 2).sum()), 10)
+    learned = averaged(result.state)
+    assert learned is averaged_at(result.state, 10)
+    assert len(learned.members) > 1
+    result.step(lambda u: -float(((u - 0.4) ** 2).sum()))
+    added = averaged(result.state)
+    at = result.state.record.positions
+    assert added.members[0].hyperparameters == learned.members[0].hyperparameters
+    assert added.mean(at[-1:])[0] == pytest.approx(result.values[-1], abs=5e-3)
+    assert averaged(result.state) is added
+
+
+def test_parameters_that_are_never_active_together_need_fewer_results_for_a_gap() -> None:
+    """Of three parameters, two at most are active: three results for each of them, and three more."""
+    kind = ChoiceAxis("kind", ("a", "b"))
+    axes = (kind, FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
+    space = Space(axes, conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))))
+    assert fewest_results(auto.start(space, Config(), 0).problem) == 9
+    assert fewest_results(auto.start(Space(axes), Config(), 0).problem) == 12
