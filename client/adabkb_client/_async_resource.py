@@ -1,48 +1,16 @@
 """The awaitable calls of a study; the methods in ``_async_study.py`` use them."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from copy import copy
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Literal, Self, overload
 
-from adabkb_client._calls import Listing, Steps, documented
+from adabkb_client._async_study_methods import AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._items import AsyncItems, as_it_is
 from adabkb_client._models import Parameters, Trial
 from adabkb_client._study_calls import StudyCalls
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-def awaited(
-    steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
-    *,
-    has_files: bool = False,
-) -> Callable[Concatenate["AsyncStudyResource", P], Coroutine[Any, Any, T]]:
-    """Turn a procedure into an async method with the same arguments and docstring. A procedure that reads files runs in
-    threads."""
-
-    async def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        perform = self._transport.perform_in_threads if has_files else self._transport.perform
-        return await perform(steps(self._calls, *args, **kwargs))
-
-    documented(method, steps)
-    return method
-
-
-def listed(
-    listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
-) -> Callable[Concatenate["AsyncStudyResource", P], AsyncItems[T]]:
-    """Turn a listing into a method that returns a list, which is read page by page when needed."""
-
-    def method(self: "AsyncStudyResource", /, *args: P.args, **kwargs: P.kwargs) -> AsyncItems[T]:
-        return AsyncItems(self._transport, listing(self._calls, *args, **kwargs), as_it_is)
-
-    documented(method, listing, AsyncItems)
-    return method
-
-
-class AsyncStudyResource:
+class AsyncStudyResource(AsyncStudyMethods):
     """The awaitable calls of one study."""
 
     def __init__(self, transport: AsyncTransport, study_id: str) -> None:
@@ -70,73 +38,6 @@ class AsyncStudyResource:
         changed = copy(self)
         changed._transport = self._transport.with_options(timeout, retry_for, headers)
         return changed
-
-    info = awaited(StudyCalls.info)
-    best = awaited(StudyCalls.best)
-    update = awaited(StudyCalls.update)
-    change_catalogue = awaited(StudyCalls.change_catalogue)
-    pause = awaited(StudyCalls.pause)
-    resume = awaited(StudyCalls.resume)
-    delete = awaited(StudyCalls.delete)
-
-    access = awaited(StudyCalls.access)
-    share = awaited(StudyCalls.share)
-    unshare = awaited(StudyCalls.unshare)
-    give = awaited(StudyCalls.give)
-    link = awaited(StudyCalls.link)
-    links = listed(StudyCalls.links)
-    unlink = awaited(StudyCalls.unlink)
-
-    files = listed(StudyCalls.files)
-    add_file = awaited(StudyCalls.add_file, has_files=True)
-    read_file = awaited(StudyCalls.read_file)
-    remove_file = awaited(StudyCalls.remove_file)
-
-    webhooks = awaited(StudyCalls.webhooks)
-    add_webhook = awaited(StudyCalls.add_webhook)
-    change_webhook = awaited(StudyCalls.change_webhook)
-    remove_webhook = awaited(StudyCalls.remove_webhook)
-
-    observe = awaited(StudyCalls.observe)
-    add_result = awaited(StudyCalls.add_result)
-    observe_many = awaited(StudyCalls.observe_many)
-    fail = awaited(StudyCalls.fail)
-    heartbeat = awaited(StudyCalls.heartbeat)
-    release = awaited(StudyCalls.release)
-    _settle = awaited(StudyCalls.settle)
-    report = awaited(StudyCalls.report)
-    report_many = awaited(StudyCalls.report_many)
-    _deliver_reports = awaited(StudyCalls.deliver_reports)
-    curve = listed(StudyCalls.curve)
-    retry = awaited(StudyCalls.retry)
-    retry_failed = awaited(StudyCalls.retry_failed)
-    annotate = awaited(StudyCalls.annotate)
-    queue = awaited(StudyCalls.queue)
-    repeat = awaited(StudyCalls.repeat)
-    trials = listed(StudyCalls.trials)
-    why = awaited(StudyCalls.why)
-
-    observations = listed(StudyCalls.observations)
-    correct = awaited(StudyCalls.correct)
-    exclude = awaited(StudyCalls.exclude)
-    include = awaited(StudyCalls.include)
-    import_results = awaited(StudyCalls.import_results, has_files=True)
-    recommendation = awaited(StudyCalls.recommendation)
-    front = awaited(StudyCalls.front)
-    predict = awaited(StudyCalls.predict)
-    importance = awaited(StudyCalls.importance)
-    validation = awaited(StudyCalls.validation)
-    assessment = awaited(StudyCalls.assessment)
-    slice = awaited(StudyCalls.slice)
-
-    model = awaited(StudyCalls.model)
-    tree = listed(StudyCalls.tree)
-    partition = listed(StudyCalls.partition)
-    dictionary = listed(StudyCalls.dictionary)
-    events = listed(StudyCalls.events)
-    export = awaited(StudyCalls.export)
-    export_excel = awaited(StudyCalls.export_excel)
-    export_report = awaited(StudyCalls.export_report)
 
     @overload
     async def suggest(

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import update_wrapper
 from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
@@ -119,15 +118,6 @@ def batch(
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
     return [decode_batch_item(item, study_id=study_id) for item in answer["items"]]
-
-
-def documented(method: Callable[..., Any], build: Callable[..., Any], returns: Any = None) -> None:
-    """Give a method the arguments, the docstring and the return type of the procedure or listing that it performs."""
-    update_wrapper(method, build)
-    signature = inspect.signature(build)
-    result = get_args(signature.return_annotation)[-1]
-    shown = result if returns is None else returns[result]
-    method.__dict__["__signature__"] = signature.replace(return_annotation=shown)
 
 
 def naming_settings(method: Method) -> Method:

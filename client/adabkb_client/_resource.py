@@ -1,44 +1,16 @@
 """The blocking calls of a study; the methods in ``_study.py`` use them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Literal, Self, overload
 
-from adabkb_client._calls import Listing, Steps, documented
 from adabkb_client._http.transport import Transport
-from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Parameters, Trial
 from adabkb_client._study_calls import StudyCalls
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from adabkb_client._study_methods import StudyMethods
 
 
-def performed(
-    steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
-) -> Callable[Concatenate["StudyResource", P], T]:
-    """Turn a procedure into a method with its arguments and its docstring."""
-
-    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._transport.perform(steps(self._calls, *args, **kwargs))
-
-    documented(method, steps)
-    return method
-
-
-def listed(
-    listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
-) -> Callable[Concatenate["StudyResource", P], Items[T]]:
-    """Turn a listing into a method that returns a lazy list."""
-
-    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
-        return Items(listing(self._calls, *args, **kwargs), as_it_is, self._transport)
-
-    documented(method, listing, Items)
-    return method
-
-
-class StudyResource:
+class StudyResource(StudyMethods):
     """The calls of one study."""
 
     def __init__(self, transport: Transport, study_id: str) -> None:
@@ -66,74 +38,6 @@ class StudyResource:
         changed = copy(self)
         changed._transport = self._transport.with_options(timeout, retry_for, headers)
         return changed
-
-    info = performed(StudyCalls.info)
-    best = performed(StudyCalls.best)
-    update = performed(StudyCalls.update)
-    _edit_space = performed(StudyCalls._edit_space)
-    change_catalogue = performed(StudyCalls.change_catalogue)
-    pause = performed(StudyCalls.pause)
-    resume = performed(StudyCalls.resume)
-    delete = performed(StudyCalls.delete)
-
-    access = performed(StudyCalls.access)
-    share = performed(StudyCalls.share)
-    unshare = performed(StudyCalls.unshare)
-    give = performed(StudyCalls.give)
-    link = performed(StudyCalls.link)
-    links = listed(StudyCalls.links)
-    unlink = performed(StudyCalls.unlink)
-
-    files = listed(StudyCalls.files)
-    add_file = performed(StudyCalls.add_file)
-    read_file = performed(StudyCalls.read_file)
-    remove_file = performed(StudyCalls.remove_file)
-
-    webhooks = performed(StudyCalls.webhooks)
-    add_webhook = performed(StudyCalls.add_webhook)
-    change_webhook = performed(StudyCalls.change_webhook)
-    remove_webhook = performed(StudyCalls.remove_webhook)
-
-    observe = performed(StudyCalls.observe)
-    add_result = performed(StudyCalls.add_result)
-    observe_many = performed(StudyCalls.observe_many)
-    fail = performed(StudyCalls.fail)
-    heartbeat = performed(StudyCalls.heartbeat)
-    release = performed(StudyCalls.release)
-    _settle = performed(StudyCalls.settle)
-    report = performed(StudyCalls.report)
-    report_many = performed(StudyCalls.report_many)
-    _deliver_reports = performed(StudyCalls.deliver_reports)
-    curve = listed(StudyCalls.curve)
-    retry = performed(StudyCalls.retry)
-    retry_failed = performed(StudyCalls.retry_failed)
-    annotate = performed(StudyCalls.annotate)
-    queue = performed(StudyCalls.queue)
-    repeat = performed(StudyCalls.repeat)
-    trials = listed(StudyCalls.trials)
-    why = performed(StudyCalls.why)
-
-    observations = listed(StudyCalls.observations)
-    correct = performed(StudyCalls.correct)
-    exclude = performed(StudyCalls.exclude)
-    include = performed(StudyCalls.include)
-    import_results = performed(StudyCalls.import_results)
-    recommendation = performed(StudyCalls.recommendation)
-    front = performed(StudyCalls.front)
-    predict = performed(StudyCalls.predict)
-    importance = performed(StudyCalls.importance)
-    validation = performed(StudyCalls.validation)
-    assessment = performed(StudyCalls.assessment)
-    slice = performed(StudyCalls.slice)
-
-    model = performed(StudyCalls.model)
-    tree = listed(StudyCalls.tree)
-    partition = listed(StudyCalls.partition)
-    dictionary = listed(StudyCalls.dictionary)
-    events = listed(StudyCalls.events)
-    export = performed(StudyCalls.export)
-    export_excel = performed(StudyCalls.export_excel)
-    export_report = performed(StudyCalls.export_report)
 
     @overload
     def suggest(

@@ -1,4 +1,7 @@
-"""The calls of a study, one procedure each. ``_resource.py`` performs them; ``_async_resource.py`` awaits them."""
+"""The calls of a study, one procedure each.
+
+``python -m tests.integration.client.methods`` writes the methods of both clients from them, which perform or await them.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -13,9 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import jedi
 import pytest
 
-from adabkb_client import Client, Float, StudyChanges, StudySettings
+from adabkb_client import (
+    AsyncClient,
+    AsyncLeasedTrial,
+    AsyncStudy,
+    Client,
+    Float,
+    LeasedTrial,
+    Study,
+    StudyChanges,
+    StudySettings,
+)
+from adabkb_client.plots import AsyncPlots, Plots
+from tests.integration.client.methods import ALL, Methods, written
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {"venvPath": str(BIN.parents[1]), "venv": BIN.parent.name}
@@ -128,6 +142,28 @@ def test_an_editor_completes_each_argument(server: Completing, line: str, expect
 )
 def test_and_what_a_setting_consists_of(server: Completing, line: str, expected: Sequence[str]) -> None:
     assert set(expected) <= {label.strip('"') for label in server.completed(OPENED + line)}
+
+
+SPOKEN_OF = (Client, AsyncClient, Study, AsyncStudy, LeasedTrial, AsyncLeasedTrial, Plots, AsyncPlots)
+
+
+@pytest.mark.parametrize("kind", SPOKEN_OF)
+def test_an_editor_shows_what_each_call_does(kind: type) -> None:
+    """Asked of jedi, which Spyder, Vim and JupyterLab use. It does not run the code, as basedpyright does not."""
+    script = f"from {kind.__module__} import {kind.__name__}\nstudy: {kind.__name__}\nstudy."
+    found = {each.name: each.docstring() for each in jedi.Script(script, path=Path(__file__)).complete()}
+    methods = dict(inspect.getmembers(kind, inspect.isfunction))
+    methods = {name: method for name, method in methods.items() if not name.startswith("_")}
+    assert len(methods) > 5
+    for name, method in methods.items():
+        signature, _, text = found[name].partition("\n\n")
+        assert inspect.cleandoc(text).startswith((inspect.getdoc(method) or "?")[:60]), name
+        assert signature.startswith(f"{name}("), name
+
+
+@pytest.mark.parametrize("methods", ALL, ids=lambda each: each.name)
+def test_the_methods_are_those_of_the_procedures(methods: Methods) -> None:
+    assert methods.file.read_text("utf-8") == written(methods), "run python -m tests.integration.client.methods"
 
 
 class Completing:

@@ -1,0 +1,705 @@
+"""The methods of the asynchronous client that perform ``StudyCalls``.
+
+Written by ``python -m tests.integration.client.methods``; change the procedures instead.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from typing import Any, Literal, SupportsFloat, SupportsIndex, Unpack
+
+from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
+from adabkb_client._calls import naming_settings
+from adabkb_client._catalogue import Catalogue
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._importing.report import ImportReport
+from adabkb_client._importing.sources import Source
+from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._leased import Leased
+from adabkb_client._models import (
+    Access,
+    Answer,
+    BatchItem,
+    Best,
+    CurvePoint,
+    Event,
+    File,
+    Link,
+    Observation,
+    Parameters,
+    Prediction,
+    Recommendation,
+    Reported,
+    StudyInfo,
+    Trial,
+    TrialState,
+    Webhook,
+)
+from adabkb_client._parameters import Parameter
+from adabkb_client._plain import Numbers
+from adabkb_client._settings import Belief, Mixture, StudyChanges
+from adabkb_client._study_calls import StudyCalls
+
+
+class AsyncStudyMethods:
+    """One method for each procedure of ``StudyCalls``."""
+
+    _transport: AsyncTransport
+    _calls: StudyCalls
+
+    async def info(self) -> StudyInfo:
+        """Return the study's definition and state."""
+        return await self._transport.perform(self._calls.info())
+
+    async def best(self) -> Best | None:
+        """Return the best observation so far."""
+        return await self._transport.perform(self._calls.best())
+
+    @naming_settings
+    async def update(
+        self,
+        /,
+        *,
+        parameters: Mapping[str, Parameter] | None = None,
+        defaults: Parameters | None = None,
+        constraints: Sequence[str] | None = None,
+        mixtures: Sequence[Mixture] | None = None,
+        prior: Mapping[str, Belief] | None = None,
+        baseline: Mapping[str, Any] | None = None,
+        **changes: Unpack[StudyChanges],
+    ) -> StudyInfo:
+        """Change settings, or edit the space.
+
+        None removes a limit. A study with a used-up budget continues when you raise it. A study that ended for lack of
+        improvement continues when you remove or relax ``stop``.
+
+        Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
+        running study's space".
+
+        Args:
+            parameters: parameters that replace those of the same names or are added; the others stay.
+            defaults: the values of added parameters in the existing trials.
+            constraints: the constraints on parameters that replace all former ones; an empty list removes them.
+            mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
+            prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
+            baseline: the settings in use that replace all former ones; an empty dict removes them.
+            changes: the settings to change: see ``StudyChanges``.
+
+        Raises:
+            Invalid: a value is invalid, or the study's space cannot be edited.
+            TypeError, ValueError: a parameter is invalid, as in ``Client.create_study``.
+        """
+        return await self._transport.perform(
+            self._calls.update(
+                parameters=parameters,
+                defaults=defaults,
+                constraints=constraints,
+                mixtures=mixtures,
+                prior=prior,
+                baseline=baseline,
+                **changes,
+            )
+        )
+
+    async def change_catalogue(
+        self, parameter: str, *, add: Catalogue | None = None, withdraw: Sequence[str] = (), restore: Sequence[str] = ()
+    ) -> StudyInfo:
+        """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
+
+        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows fail.
+
+        Args:
+            parameter: the name of the catalogue.
+            add: new rows, with the same descriptors in the same order.
+            withdraw: names of rows that the server must not suggest again.
+            restore: names of withdrawn rows that the server may suggest again.
+
+        Raises:
+            Invalid: the catalogue or a row does not exist, or a new row exists already.
+            TypeError: the rows are a string instead of a list.
+        """
+        return await self._transport.perform(
+            self._calls.change_catalogue(parameter, add=add, withdraw=withdraw, restore=restore)
+        )
+
+    async def pause(self) -> StudyInfo:
+        """Pause the study: issue no trials until ``resume``. Results are still accepted."""
+        return await self._transport.perform(self._calls.pause())
+
+    async def resume(self) -> StudyInfo:
+        """Issue trials again."""
+        return await self._transport.perform(self._calls.resume())
+
+    async def delete(self, *, purge: bool = False) -> None:
+        """Delete the study and everything in it: permanently with ``purge``, otherwise ``Client.restore_study`` can
+        restore it for 30 days.
+        """
+        await self._transport.perform(self._calls.delete(purge=purge))
+
+    async def access(self) -> Access:
+        """Return the study's owner and the users with whom it is shared."""
+        return await self._transport.perform(self._calls.access())
+
+    async def share(self, user: str, right: Literal["read", "work"] = "read") -> Access:
+        """Share the study with a user, or with everybody who has a token ("*"), for reading or for work."""
+        return await self._transport.perform(self._calls.share(user, right))
+
+    async def unshare(self, user: str) -> Access:
+        """Stop sharing the study with a user or with everybody."""
+        return await self._transport.perform(self._calls.unshare(user))
+
+    async def give(self, owner: str) -> Access:
+        """Give the study to another owner. The former owner loses access."""
+        return await self._transport.perform(self._calls.give(owner))
+
+    async def link(self, expires_at: datetime | None = None) -> Link:
+        """Create a token that can only read this study.
+
+        Args:
+            expires_at: the time of expiry, with a time zone; None means never.
+        """
+        return await self._transport.perform(self._calls.link(expires_at))
+
+    def links(self) -> AsyncItems[Link]:
+        """Yield the links to the study, newest first, without their tokens."""
+        return AsyncItems(self._transport, self._calls.links(), as_it_is)
+
+    async def unlink(self, link: Link | str) -> None:
+        """Revoke a link."""
+        await self._transport.perform(self._calls.unlink(link))
+
+    def files(self, trial: int) -> AsyncItems[File]:
+        """Yield the files of a trial, in order of addition, without their content."""
+        return AsyncItems(self._transport, self._calls.files(trial), as_it_is)
+
+    async def add_file(
+        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+    ) -> File:
+        """Attach a file, such as a photograph or a spectrum, to a trial.
+
+        Args:
+            trial: the trial's number.
+            content: the path of the file, or bytes.
+            name: the file's name; by default that of the path. Bytes need a name.
+            media_type: such as "image/png"; by default derived from the name.
+
+        Raises:
+            ValueError: the content is bytes without a name.
+        """
+        return await self._transport.perform_in_threads(self._calls.add_file(trial, content, name, media_type))
+
+    async def read_file(self, trial: int, file: int) -> bytes:
+        """Return the content of a file of a trial, by its number."""
+        return await self._transport.perform(self._calls.read_file(trial, file))
+
+    async def remove_file(self, trial: int, file: int) -> None:
+        """Permanently delete a file of a trial."""
+        await self._transport.perform(self._calls.remove_file(trial, file))
+
+    async def webhooks(self) -> list[Webhook]:
+        """Return the webhooks of the study, oldest first, without their secrets."""
+        return await self._transport.perform(self._calls.webhooks())
+
+    async def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Webhook:
+        """Add a webhook: the server sends messages about the study to a URL from now on.
+
+        Args:
+            url: where to send messages by POST. It must be reachable from the server. In the server's own network, the
+                setting ``webhook_networks`` must allow it.
+            notifications: the notifications to send, of "trial.reserved", "trial.overdue", "trial.done", "study.ended"
+                and "study.needs_attention"; by default all.
+
+        Returns:
+            The webhook with its secret, which is returned only once.
+        """
+        return await self._transport.perform(self._calls.add_webhook(url, notifications))
+
+    async def change_webhook(
+        self,
+        webhook: Webhook | str,
+        *,
+        url: str | None = None,
+        notifications: Sequence[str] | None = None,
+        is_on: bool | None = None,
+    ) -> Webhook:
+        """Change the URL or the notifications of a webhook, or turn it off and on.
+
+        Turning it on also sends the messages missed while it was off.
+        """
+        return await self._transport.perform(
+            self._calls.change_webhook(webhook, url=url, notifications=notifications, is_on=is_on)
+        )
+
+    async def remove_webhook(self, webhook: Webhook | str) -> None:
+        """Remove a webhook, given as an object or by its id; it gets no more messages."""
+        await self._transport.perform(self._calls.remove_webhook(webhook))
+
+    def observations(self) -> AsyncItems[Observation]:
+        """Yield the observations in the order in which they were stored."""
+        return AsyncItems(self._transport, self._calls.observations(), as_it_is)
+
+    async def correct(
+        self,
+        observation: Observation | int,
+        value: SupportsFloat | None = None,
+        *,
+        std_error: SupportsFloat | None = None,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+        reason: str | None = None,
+    ) -> Answer:
+        """Replace the value of an observation and the given metrics, or add those that it lacks. The server rebuilds
+        the model; the log keeps both values and the reason.
+        """
+        return await self._transport.perform(
+            self._calls.correct(
+                observation, value, std_error=std_error, metrics=metrics, std_errors=std_errors, reason=reason
+            )
+        )
+
+    async def exclude(self, observation: Observation | int, reason: str | None = None) -> Answer:
+        """Exclude an observation from the model; it stays in the log."""
+        return await self._transport.perform(self._calls.exclude(observation, reason))
+
+    async def include(self, observation: Observation | int, reason: str | None = None) -> Answer:
+        """Include an excluded observation again."""
+        return await self._transport.perform(self._calls.include(observation, reason))
+
+    async def import_results(
+        self,
+        source: Source,
+        *,
+        columns: Mapping[str, str] | None = None,
+        value: str = "value",
+        std_error: str | None = "std_error",
+        state: str | None = "state",
+        plate: str | None = "plate",
+        dry_run: bool = False,
+        progress: bool = True,
+    ) -> ImportReport:
+        """Import results, each once even if you repeat the import. They do not count towards the budget.
+
+        An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
+        with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
+        twice.
+
+        Args:
+            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
+                pandas DataFrame, an iterable of dicts, or a study of Optuna.
+            columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
+                or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
+                ``parameters`` within a row is unpacked. A fixed parameter needs no column.
+            value: the column of the results; finite numbers.
+            std_error: the column of the standard errors, if any; an empty cell means unknown.
+            state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
+                rows whose column ``excluded`` is true, are skipped. None: every row counts.
+            plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
+                that the result is on no plate.
+            dry_run: store nothing, and report what would be stored.
+            progress: show a progress bar in a terminal or notebook.
+
+        Returns:
+            What was stored, and the invalid rows by number.
+
+        Raises:
+            ValueError: a column for a parameter, the value or a metric is missing, ``columns`` names an unknown
+                parameter, a file does not match its name, or an Optuna study has another direction or several.
+            TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
+            ConnectionFailed: the server was down; repeat the call to continue.
+        """
+        return await self._transport.perform_in_threads(
+            self._calls.import_results(
+                source,
+                columns=columns,
+                value=value,
+                std_error=std_error,
+                state=state,
+                plate=plate,
+                dry_run=dry_run,
+                progress=progress,
+            )
+        )
+
+    async def recommendation(
+        self, *, feasible_probability: float | None = None, context: Parameters | None = None
+    ) -> Recommendation:
+        """Return the best point according to the model and the best observed one; with several objectives, the model's
+        front.
+
+        Args:
+            feasible_probability: required probability that the model's point satisfies the outcome constraints; by
+                default 0.95.
+            context: values of all context parameters, if the study has any. The model's point is the best one in this
+                context, evaluated or not; without the context there is none.
+
+        Raises:
+            Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
+                study.
+        """
+        return await self._transport.perform(
+            self._calls.recommendation(feasible_probability=feasible_probability, context=context)
+        )
+
+    async def front(self, *, feasible_probability: float | None = None) -> Front:
+        """Return the Pareto front of a study with several objectives, and the hypervolume over time.
+
+        Args:
+            feasible_probability: required probability that the model's points satisfy the outcome constraints; by
+                default 0.95.
+
+        Raises:
+            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
+        """
+        return await self._transport.perform(self._calls.front(feasible_probability=feasible_probability))
+
+    async def predict(self, points: Sequence[Parameters]) -> list[Prediction]:
+        """Return the model's prediction of the objective at each point.
+
+        Args:
+            points: a list of dicts, each with values by parameter.
+
+        Raises:
+            TypeError: ``points`` is not a list of dicts.
+        """
+        return await self._transport.perform(self._calls.predict(points))
+
+    async def importance(self, metric: str | None = None) -> Importance:
+        """Return which parameters the objective depends on: Sobol' indices of the posterior mean over the space.
+
+        Args:
+            metric: the metric to explain instead of the objective; required if there are several objectives.
+        """
+        return await self._transport.perform(self._calls.importance(metric))
+
+    async def validation(self, metric: str | None = None) -> Validation:
+        """Return each result with its prediction from the other results (leave-one-out).
+
+        Args:
+            metric: the metric to predict instead of the objective; required if there are several objectives.
+        """
+        return await self._transport.perform(self._calls.validation(metric))
+
+    async def assessment(self) -> Assessment:
+        """Return a summary of the study in a few sentences (progress, latest trial, findings, outlook), with warnings
+        and the facts behind them.
+        """
+        return await self._transport.perform(self._calls.assessment())
+
+    async def slice(self, *parameters: str, points: int | None = None, at: Parameters | None = None) -> Slice:
+        """Return the posterior along one or two parameters.
+
+        Args:
+            parameters: names of the parameters to vary.
+            points: the maximum number of values per parameter; by default 50, or 25 (at most 31) for two parameters.
+            at: values of other parameters. Parameters that are not given have the values of the recommended point.
+        """
+        return await self._transport.perform(self._calls.slice(*parameters, points=points, at=at))
+
+    async def model(self) -> dict[str, Any]:
+        """Return the statistics and the learned parameters of the model."""
+        return await self._transport.perform(self._calls.model())
+
+    def tree(self) -> AsyncItems[dict[str, Any]]:
+        """Yield the cells of the partition tree."""
+        return AsyncItems(self._transport, self._calls.tree(), as_it_is)
+
+    def partition(
+        self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
+    ) -> AsyncItems[dict[str, Any]]:
+        """Yield the cells of the partition tree, each with the model's prediction of the objective or of a metric. With
+        ``status``, only the cells of this status. ``metric`` is required with several objectives.
+        """
+        return AsyncItems(self._transport, self._calls.partition(status, metric), as_it_is)
+
+    def dictionary(self) -> AsyncItems[dict[str, Any]]:
+        """Yield the points of the dictionary, that is, the inducing points of the model."""
+        return AsyncItems(self._transport, self._calls.dictionary(), as_it_is)
+
+    def events(self) -> AsyncItems[Event]:
+        """Yield the study's log in order."""
+        return AsyncItems(self._transport, self._calls.events(), as_it_is)
+
+    async def export(self, format: Literal["jsonl", "csv", "curves"] = "jsonl") -> str:
+        """Return everything about the study ("jsonl"), the table of its trials and results ("csv"), or the table of the
+        intermediate values ("curves", which is CSV, too).
+        """
+        return await self._transport.perform(self._calls.export(format))
+
+    async def export_excel(self) -> bytes:
+        """Return the table of ``export("csv")`` as an Excel file, whose columns have labels and units."""
+        return await self._transport.perform(self._calls.export_excel())
+
+    async def export_report(self) -> str:
+        """Return a report as Markdown, for a notebook: definition, best point, results, workers and changes, and the
+        hash of the log. The web interface has the same report with charts, to print or save as PDF.
+        """
+        return await self._transport.perform(self._calls.export_report())
+
+    async def observe(
+        self,
+        trial: Leased | Trial | int,
+        value: SupportsFloat | None = None,
+        *,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+        partial: bool = False,
+        attempt: int | None = None,
+    ) -> Answer:
+        """Report a trial's result. When this returns, the result is stored durably. To send it again changes nothing.
+
+        A result may be reported in parts. Each call adds numbers that were missing, and ``answer.observation.missing``
+        names those that are still missing.
+
+        Args:
+            trial: the trial, or its number. In a ``with study.trial()`` block this is the block's result.
+            value: the objective; a finite number. With several objectives, give them as metrics and no value.
+            std_error: the standard error of ``value``, if known.
+            parameters: the evaluated point, if it differs from the suggested one.
+            metrics: every metric of the study by name.
+            std_errors: standard errors of metrics, where known.
+            partial: whether numbers may be missing, because they will be reported later.
+            attempt: the attempt of a trial that is given by its number; by default the current one.
+
+        Raises:
+            Invalid: the metrics are not the study's.
+            ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
+            Conflict: this attempt of the trial already has another value.
+            ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
+                stored nor refused the result. The result is kept on disk, and is sent when a client on this machine
+                next reaches the server.
+        """
+        return await self._transport.perform(
+            self._calls.observe(
+                trial,
+                value,
+                std_error=std_error,
+                parameters=parameters,
+                metrics=metrics,
+                std_errors=std_errors,
+                partial=partial,
+                attempt=attempt,
+            )
+        )
+
+    async def add_result(
+        self,
+        parameters: Parameters,
+        value: SupportsFloat | None = None,
+        *,
+        std_error: SupportsFloat | None = None,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+        partial: bool = False,
+        plate: int | None = None,
+    ) -> Answer:
+        """Report a result at a point of your own. It does not count towards the budget.
+
+        Args:
+            parameters: the evaluated point.
+            value: the objective, as in ``observe``.
+            std_error: the standard error of ``value``, if known.
+            metrics: every metric of the study by name.
+            std_errors: standard errors of metrics, where known.
+            partial: whether numbers may be missing; ``correct`` adds them.
+            plate: in a study with plates, the number of the plate on which it was measured, whose offset it shares:
+                one of the study's plates, or an earlier one by a number of your own. It takes no room on the plate.
+
+        Raises:
+            Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
+                has no plates.
+            ValueError, TypeError: a number is not finite, or not a number.
+        """
+        return await self._transport.perform(
+            self._calls.add_result(
+                parameters,
+                value,
+                std_error=std_error,
+                metrics=metrics,
+                std_errors=std_errors,
+                partial=partial,
+                plate=plate,
+            )
+        )
+
+    async def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> list[BatchItem]:
+        """Report many results in wire form, and return the outcome of each.
+
+        An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
+        With ``dry_run`` nothing is stored.
+
+        Raises:
+            TypeError: an item is not a dict.
+        """
+        return await self._transport.perform(self._calls.observe_many(items, dry_run=dry_run))
+
+    async def fail(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Answer:
+        """Report that the evaluation of a trial failed. The trial is not issued again.
+
+        Args:
+            trial: the trial, or its number.
+            reason: the reason, for the log.
+            attempt: as in ``observe``.
+        """
+        return await self._transport.perform(self._calls.fail(trial, reason, attempt=attempt))
+
+    async def heartbeat(
+        self, trial: Leased | Trial | int, *, lease_seconds: float | None = None, attempt: int | None = None
+    ) -> Answer:
+        """Renew a trial's lease.
+
+        Args:
+            trial: the trial, or its number.
+            lease_seconds: duration of the lease from now on; by default as before.
+            attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
+        """
+        return await self._transport.perform(self._calls.heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt))
+
+    async def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Answer:
+        """Release a trial without a result; it is issued next.
+
+        Args:
+            trial: the trial, or its number.
+            attempt: as in ``observe``.
+        """
+        return await self._transport.perform(self._calls.release(trial, attempt=attempt))
+
+    async def _settle(self, trial: Leased, error: BaseException | None) -> None:
+        """Report the outcome of a trial at the end of its block, unless it was reported before."""
+        await self._transport.perform(self._calls.settle(trial, error))
+
+    async def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Answer:
+        """Retry a failed trial: it is issued again before any new point and does not count towards the budget again.
+
+        Nothing changes if the trial is waiting or active. The log keeps the reason.
+
+        Raises:
+            Conflict: the trial has a result.
+        """
+        return await self._transport.perform(self._calls.retry(trial, reason))
+
+    async def retry_failed(self, reason: str | None = None) -> list[Trial]:
+        """Retry all failed trials, and return them. A paused study also needs ``resume``."""
+        return await self._transport.perform(self._calls.retry_failed(reason))
+
+    async def annotate(self, trial: Leased | Trial | int, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of a trial in any state. The model ignores them.
+
+        Args:
+            trial: the trial, or its number.
+            attributes: JSON values by name. None removes an attribute; a dict is merged into an existing one. A trial
+                has up to 64 attributes with 16,384 bytes in total; a name has no colon.
+
+        Raises:
+            Invalid: the attributes are too many or too large.
+            TypeError, ValueError: a value cannot be written as JSON.
+        """
+        return await self._transport.perform(self._calls.annotate(trial, attributes))
+
+    async def queue(self, parameters: Parameters, *, plate: Literal["open", "new"] | None = None) -> Trial:
+        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget.
+
+        Args:
+            parameters: the point.
+            plate: in a study with plates, "open" for a place on the last plate or, if that is full, on the next one;
+                "new" for a place on a new plate. With None, the point is on no plate.
+
+        Raises:
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or the
+                study has no plates.
+            StudyComplete: the study is complete, or its budget is used up.
+        """
+        return await self._transport.perform(self._calls.queue(parameters, plate=plate))
+
+    async def repeat(
+        self, point: Leased | Trial | int | Parameters, times: int = 1, *, plate: Literal["open", "new"] | None = None
+    ) -> list[Trial]:
+        """Queue a point again once or several times, to repeat the measurement.
+
+        Args:
+            point: a trial or its number, for the point of its result; or parameters.
+            times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
+                each counts towards the budget.
+            plate: as in ``queue``. All of them are on the same plate.
+
+        Raises:
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters or too
+                little room, or the study has no plates.
+            StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
+        """
+        return await self._transport.perform(self._calls.repeat(point, times, plate=plate))
+
+    def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> AsyncItems[Trial]:
+        """Yield the trials by number: all, or those in one state or with all of the given attributes."""
+        return AsyncItems(self._transport, self._calls.trials(state, attributes), as_it_is)
+
+    async def why(self, trial: Leased | Trial | int) -> dict[str, Any]:
+        """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
+        return await self._transport.perform(self._calls.why(trial))
+
+    async def report(
+        self,
+        trial: Leased | Trial | int,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
+    ) -> Reported:
+        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+
+        To send a report again changes nothing. If the trial is stopped, end the evaluation without a result.
+
+        Args:
+            trial: the trial, or its number.
+            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
+            value: value of the objective after this step; a finite number.
+            lease_seconds: duration of the lease from now on; by default as before.
+            attempt: the attempt of a trial that is given by its number; by default the current one.
+
+        Raises:
+            ValueError: the value is not finite, or the trial belongs to another study.
+            TypeError: the step is not a whole number, or the value is not a number.
+            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
+            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
+                has ended.
+        """
+        return await self._transport.perform(
+            self._calls.report(trial, step, value, lease_seconds=lease_seconds, attempt=attempt)
+        )
+
+    async def report_many(
+        self,
+        trial: Leased | Trial | int,
+        reports: Sequence[tuple[SupportsIndex, SupportsFloat]],
+        *,
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
+    ) -> Reported:
+        """Report several intermediate values of a trial, each with its step: see ``report``. Either all are stored or
+        none.
+        """
+        return await self._transport.perform(
+            self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)
+        )
+
+    async def _deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> bool:
+        """Send the reports of a leased trial, and return whether it should stop.
+
+        Reports that cannot be delivered wait in memory, and are sent with the next one.
+
+        Raises:
+            Invalid, Conflict: as ``report``.
+        """
+        return await self._transport.perform(self._calls.deliver_reports(trial, told))
+
+    def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> AsyncItems[CurvePoint]:
+        """Yield the reports of an attempt of a trial, by step; by default the current attempt."""
+        return AsyncItems(self._transport, self._calls.curve(trial, attempt), as_it_is)

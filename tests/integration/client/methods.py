@@ -1,0 +1,165 @@
+"""Write the methods of both clients that perform the procedures of ``StudyCalls`` and ``Figures``.
+
+``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their arguments,
+types and documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
+PARTS = {"ask", "change", "deliver_reports", "settle", "suggest"}
+"""Procedures that are parts of other calls, and ``suggest``, which is written by hand for each client."""
+WITH_FILES = {"add_file", "import_results"}
+"""Procedures that read files, which the asynchronous client therefore performs in threads."""
+
+
+@dataclass(frozen=True)
+class Methods:
+    """A module of methods, and the procedures that they perform."""
+
+    module: str
+    name: str
+    calls: str
+    """The attribute that has the procedures, and their class."""
+    calls_class: str
+    sources: tuple[str, ...]
+    is_async: bool
+    private: tuple[str, ...] = ()
+    """Parts of calls that have private methods, too."""
+
+    @property
+    def file(self) -> Path:
+        """The path of the module."""
+        return PACKAGE / self.module
+
+
+STUDY = ("_study_calls.py", "_trial_calls.py", "_report_calls.py")
+ALL = (
+    Methods(
+        "_study_methods.py",
+        "StudyMethods",
+        "_calls",
+        "StudyCalls",
+        STUDY,
+        False,
+        ("settle", "deliver_reports", "_edit_space"),
+    ),
+    Methods(
+        "_async_study_methods.py",
+        "AsyncStudyMethods",
+        "_calls",
+        "StudyCalls",
+        STUDY,
+        True,
+        ("settle", "deliver_reports"),
+    ),
+    Methods("plots/_methods.py", "PlotMethods", "_figures", "Figures", ("plots/_figures.py",), False),
+    Methods("plots/_async_methods.py", "AsyncPlotMethods", "_figures", "Figures", ("plots/_figures.py",), True),
+)
+
+
+def written(methods: Methods) -> str:
+    """Return the text of a module."""
+    trees = [ast.parse((PACKAGE / source).read_text("utf-8")) for source in methods.sources]
+    imports, procedures = dict[str, str](), list[ast.FunctionDef]()
+    for tree in trees:
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                imports |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
+            elif isinstance(node, ast.ClassDef):
+                procedures += [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    procedures = [each for each in procedures if _is_wanted(each, methods)]
+    found = "\n\n".join(_method(each, methods) for each in procedures)
+    transport = "AsyncTransport" if methods.is_async else "Transport"
+    items = "AsyncItems" if methods.is_async else "Items"
+    folder = "adabkb_client.plots" if "/" in methods.module else "adabkb_client"
+    imports |= {
+        methods.calls_class: f"from {folder}.{Path(methods.sources[0]).stem} import {methods.calls_class}",
+        transport: f"from adabkb_client._http.{'async_' * methods.is_async}transport import {transport}",
+        items: f"from adabkb_client._items import {items}",
+        "as_it_is": "from adabkb_client._items import as_it_is",
+    }
+    client = "asynchronous" if methods.is_async else "blocking"
+    text = f'''"""The methods of the {client} client that perform ``{methods.calls_class}``.
+
+Written by ``python -m tests.integration.client.methods``; change the procedures instead.
+"""
+
+%s
+
+
+class {methods.name}:
+    """One method for each procedure of ``{methods.calls_class}``."""
+
+    _transport: {transport}
+    {methods.calls}: {methods.calls_class}
+
+{found}
+'''
+    typed = [each.args for each in procedures] + [each.returns for each in procedures]
+    typed += [decorator for each in procedures for decorator in each.decorator_list]
+    names = {node.id for part in typed if part for node in ast.walk(part) if isinstance(node, ast.Name)}
+    names = names - {"Steps", "Listing"} | {methods.calls_class, transport}
+    names |= {items, "as_it_is"} if items in found else set()
+    return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
+
+
+def _is_wanted(procedure: ast.FunctionDef, methods: Methods) -> bool:
+    is_public = not procedure.name.startswith("_") and procedure.name not in PARTS
+    return is_public or procedure.name in methods.private
+
+
+def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
+    """Return a method with the arguments and the documentation of a procedure."""
+    assert isinstance(procedure.returns, ast.Subscript)
+    kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
+    call = f"self.{methods.calls}.{procedure.name}({', '.join(_passed(procedure.args))})"
+    if kind == "Listing":
+        items = (
+            f"AsyncItems(self._transport, {call}, as_it_is)"
+            if methods.is_async
+            else f"Items({call}, as_it_is, self._transport)"
+        )
+        return _text(procedure, "def", f"{'Async' * methods.is_async}Items[{result}]", f"return {items}")
+    perform = f"self._transport.perform{'_in_threads' * (procedure.name in WITH_FILES and methods.is_async)}"
+    done = f"{'await ' * methods.is_async}{perform}({call})"
+    return _text(procedure, f"{'async ' * methods.is_async}def", result, done if result == "None" else f"return {done}")
+
+
+def _text(procedure: ast.FunctionDef, begin: str, result: str, body: str) -> str:
+    decorators = [f"@{ast.unparse(each)}" for each in procedure.decorator_list]
+    name = procedure.name if procedure.name not in PARTS else f"_{procedure.name}"
+    documentation = ast.get_docstring(procedure, clean=True)
+    assert documentation, f"{procedure.name} is not documented"
+    lines = f'"""{documentation}\n"""' if "\n" in documentation else f'"""{documentation}"""'
+    head = [*decorators, f"{begin} {name}({ast.unparse(procedure.args)}) -> {result}:"]
+    inside = [*lines.split("\n"), *body.split("\n")]
+    return "\n".join(f"    {line}" for line in (*head, *(f"    {line}" if line else "" for line in inside)))
+
+
+def _passed(arguments: ast.arguments) -> Iterator[str]:
+    yield from (each.arg for each in (*arguments.posonlyargs, *arguments.args) if each.arg != "self")
+    if arguments.vararg:
+        yield f"*{arguments.vararg.arg}"
+    yield from (f"{each.arg}={each.arg}" for each in arguments.kwonlyargs)
+    if arguments.kwarg:
+        yield f"**{arguments.kwarg.arg}"
+
+
+def _formatted(text: str) -> str:
+    for command in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
+        ruff = [str(Path(sys.executable).with_name("ruff")), *command, "--stdin-filename", str(PACKAGE / "_a.py"), "-"]
+        text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+if __name__ == "__main__":
+    for each in ALL:
+        each.file.write_text(written(each), "utf-8")
