@@ -1,7 +1,7 @@
 """Write the methods of both clients that perform the procedures of ``StudyCalls`` and ``Figures``.
 
-``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their arguments,
-types and documentation.
+``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their
+arguments, types and documentation.
 """
 
 from __future__ import annotations
