@@ -21,7 +21,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check unit test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -120,6 +120,9 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what 
 chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients, and any history of a study (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/acceptance/crash tests/acceptance/chaos tests/integration/study/test_exactly_once.py
 	@$(BIN)/python -m tests.acceptance.chaos --out $(RESULTS)/chaos.json
+
+mutants: $(LOOPS)  ## changes of the code that no test notices (hours; resumes); writes benchmarks/results/mutants.json
+	@$(BIN)/python -m tests.mutants
 
 bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
 	@$(BIN)/python -m benchmarks.paper run

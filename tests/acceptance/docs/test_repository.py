@@ -72,7 +72,8 @@ def test_what_a_guide_names_is_there(guide: Path) -> None:
     for path in PATH.findall(text):
         assert (ROOT / path).exists() or (guide.parent / path).exists(), f"{guide.name} names {path}"
     for module in re.findall(r"-m ((?:tests|benchmarks)[.\w]+)", text):
-        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), f"{guide.name} runs {module}"
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), f"{guide.name} runs {module}"
 
 
 def test_the_guide_of_the_tests_names_every_folder_and_what_is_in_each() -> None:

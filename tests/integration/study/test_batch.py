@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.errors import StudyNotFound
+from adabkb_service.errors import Contention, StudyNotFound
 from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
+from adabkb_service.study import curves
 from adabkb_service.study.cached_study import read_study
+from adabkb_service.study.contention import repeating
+from adabkb_service.study.draft import Draft
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, get, observe, suggest
+from tests.integration.operations.verbs import Ask, Value, get, observe, report, suggest
 
 
 def test_a_study_completes_when_its_model_says_so_and_nothing_else_happens(running: Service) -> None:
@@ -38,3 +41,29 @@ def test_a_study_that_is_read_has_the_next_expiry_of_its_leases(
     assert (found.next_expiry - clock()).total_seconds() == 30
     with database.reading() as connection, pytest.raises(StudyNotFound):
         read_study(connection, "nowhere")
+
+
+def test_contention_that_lasts_is_told_as_such() -> None:
+    def overtaken() -> None:
+        raise Contention("Study 's' changed meanwhile; try again.")
+
+    with pytest.raises(Contention, match="changed meanwhile"):
+        repeating(0.0)(overtaken)
+
+
+def test_values_of_a_curve_are_of_one_attempt_and_of_the_steps_that_are_asked_for(
+    running: Service, database: Database, clock: ManualClock
+) -> None:
+    """Those in the database, and those that the draft adds."""
+    create(running, definition(early_stopping={"rule": "asha", "max_steps": 9}))
+    suggest(running, "s", Ask(2))
+    report(running, "s", 1, (1, 5.0), (2, 6.0))
+    with database.reading() as connection:
+        before = read_study(connection, "s")
+    draft = Draft(database, before, clock())
+    for trial, value in ((1, 7.0), (2, 9.0)):
+        draft.record("reported", {"attempt": 1, "reports": [[3, value], [4, value + 1.0]]}, trial)
+    assert curves.values(draft, 1, 1, {1, 3}) == {1: 5.0, 3: 7.0}
+    assert curves.values(draft, 1, 2, {1, 3}) == {}
+    assert curves.values(draft, 2, 1, {2, 4}) == {4: 10.0}
+    draft.close()

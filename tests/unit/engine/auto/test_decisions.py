@@ -10,8 +10,9 @@ from adabkb_service.engine.auto import betas
 from adabkb_service.engine.auto.averaging import averaged, averaged_at, fewest_results, learned_with
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.handed_out import handed_out, step_of
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.plateaus import REACHES, Plateaus
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.quadratic import proposal
 from adabkb_service.engine.auto.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
@@ -97,6 +98,20 @@ def test_a_neighbourhood_extends_along_relevant_axes_only() -> None:
     state = auto.start(unit_space(2), Config(), 0)
     restart = Restart(np.arange(3), best, both, None, state.surrogate, state.warp)
     assert restart.size(positions, domain) == 3 + 3
+
+
+def test_a_plateau_reaches_as_far_as_its_width() -> None:
+    """A point whose result no other one equals has none."""
+    points, reach = np.array([[0.0], [1.0]]), 0.25 * REACHES[0]
+    known = Plateaus(Domain(unit_space(1)), np.ones(1), points, np.array([0.25, 0.0]))
+    assert known.hold(np.array([[reach], [np.nextafter(reach, 1.0)], [1.0]]), 0).tolist() == [True, False, False]
+
+
+def test_a_step_is_counted_by_results_and_by_points_that_are_out_or_failed() -> None:
+    state = run(unit_space(2), lambda u: float(u[0]), 3).state
+    out = handed_out(state, np.ones((2, 2)), np.zeros((4, 2)), np.ones((8, 2)))
+    assert step_of(state, out) == 3 + 2 + 4
+    assert len(out.positions) == 2 + 4 + 8
 
 
 def test_a_point_between_a_failed_one_and_a_result_is_tried() -> None:

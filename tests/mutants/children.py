@@ -1,0 +1,84 @@
+"""Forked processes, several at a time, each with a limit of time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+POLL_SECONDS = 0.005
+CRASHED, LATE = "crashed", "late"
+"""What stands for the answer of a process that ended without one, or that took too long."""
+
+Work = Callable[[Path], Any]
+"""Given an empty folder; what it returns can be written as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    number: int
+    folder: Path
+    until: float
+    label: Any
+
+
+def answers(tasks: Iterator[tuple[Any, float, Work]], at_once: int) -> Iterator[tuple[Any, Any]]:
+    """Do each task in a process of its own, and yield its label and its answer, in the order in which they end.
+
+    Args:
+        tasks: label, seconds and work of each.
+        at_once: the number of processes.
+    """
+    running: list[_Child] = []
+    try:
+        while True:
+            while len(running) < at_once and (task := next(tasks, None)) is not None:
+                running.append(_started(*task))
+            if not running:
+                return
+            time.sleep(POLL_SECONDS)
+            for child in list(running):
+                has_ended = os.waitpid(child.number, os.WNOHANG)[0] != 0
+                if has_ended or time.monotonic() > child.until:
+                    running.remove(child)
+                    yield child.label, _answer(child, has_ended=has_ended)
+    finally:
+        for child in running:
+            _answer(child, has_ended=False)
+
+
+def _started(label: Any, seconds: float, work: Work) -> _Child:
+    folder = Path(tempfile.mkdtemp(prefix="adabkb-mutant-"))
+    number = os.fork()
+    if number:
+        return _Child(number, folder, time.monotonic() + seconds, label)
+    try:
+        os.setsid()
+        (folder / "answer").write_text(json.dumps(work(folder)))
+    except BaseException:
+        (folder / "error").write_text(traceback.format_exc())
+    finally:
+        os._exit(0)
+
+
+def _answer(child: _Child, *, has_ended: bool) -> Any:
+    """The answer of a process, which is ended with all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.number, signal.SIGKILL)
+    if not has_ended:
+        os.waitpid(child.number, 0)
+    try:
+        return json.loads((child.folder / "answer").read_text())
+    except (FileNotFoundError, ValueError):
+        return CRASHED if has_ended else LATE
+    finally:
+        shutil.rmtree(child.folder, ignore_errors=True)

@@ -1,0 +1,52 @@
+"""The results file, and why the mutants stand that no test notices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.output import RESULTS, provenance, write
+from tests.mutants.mutations import mutants
+from tests.mutants.runner import kept
+from tests.mutants.targets import GROUPS, PACKAGE
+
+OUT = RESULTS / "mutants.json"
+ENOUGH = 0.9
+"""The share of the mutants of a group that tests must kill."""
+REASONS = Path(__file__).with_name("survivors.json")
+"""By module and mutant, why it stands. A person writes the reasons."""
+
+
+def report(folder: Path) -> bool:
+    """Write what a folder has of the mutants of each module, and return whether enough of each group are killed.
+    Survivors get the reasons that are known; those without one are added to the file of reasons, and those that are
+    killed now are removed from it."""
+    reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
+    groups: dict[str, Any] = {}
+    survivors: list[dict[str, str]] = []
+    standing: dict[str, dict[str, str]] = {}
+    for name, group in GROUPS.items():
+        modules: dict[str, Any] = {}
+        for path in group.modules:
+            module, outcomes = path.relative_to(PACKAGE).as_posix(), kept(folder, path).outcomes
+            possible = mutants(path.read_text())
+            tried = [each for each in possible if outcomes.get(each.name, {}).keys() & {"killed", "survived"}]
+            if not possible:
+                continue
+            modules[module] = {
+                "possible": len(possible),
+                "tried": len(tried),
+                "killed": sum("killed" in outcomes[each.name] for each in tried),
+            }
+            for each in tried:
+                if "survived" in outcomes[each.name]:
+                    reason = reasons.get(module, {}).get(each.name, "")
+                    standing.setdefault(module, {})[each.name] = reason
+                    place = f"{module}:{each.line}"
+                    survivors.append({"place": place, "mutation": f"{each.was} -> {each.now}", "reason": reason})
+        total = {key: sum(each[key] for each in modules.values()) for key in ("possible", "tried", "killed")}
+        groups[name] = {**total, "share": round(total["killed"] / max(total["tried"], 1), 3), "modules": modules}
+    write(OUT, {**provenance("tests.mutants"), "command": "make mutants", "groups": groups, "survivors": survivors})
+    REASONS.write_text(json.dumps(standing, indent=1) + "\n")
+    return all(group["share"] >= ENOUGH for group in groups.values())

@@ -1,0 +1,90 @@
+"""Which modules are changed, and which tests may notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "service" / "adabkb_service"
+DECISIONS = (
+    "policy",
+    "betas",
+    "turns",
+    "restarts",
+    "gap",
+    "averaging",
+    "handed_out",
+    "doubts",
+    "plateaus",
+    "refine",
+    "per_cost",
+)
+"""The modules of ``engine/auto`` that decide: which point comes next and why, when the search has stalled, and how much
+better the optimum can be. The others compute what they decide with."""
+
+OF_DECISIONS = (
+    "policy",
+    "quadratic",
+    "restarts",
+    "gap",
+    "averaged",
+    "handed_out",
+    "doubts",
+    "plateaus",
+    "refine",
+    "per_cost",
+    "choices",
+    "catalogues",
+    "categories",
+    "failing",
+    "prior",
+    "mixtures",
+    "pruning",
+    "objectives",
+    "periodic",
+    "constrained",
+    "outcomes",
+    "noise",
+    "within",
+    "degenerate",
+    "decisions",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Modules, and the tests that run their code in the process of pytest."""
+
+    modules: tuple[Path, ...]
+    tests: tuple[str, ...]
+
+
+def _modules(folder: str) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in (PACKAGE / folder).glob("*.py") if path.name != "__init__.py"))
+
+
+GROUPS = {
+    "study": Group(
+        _modules("study"),
+        (
+            "tests/integration/study",
+            "tests/integration/operations",
+            "tests/integration/api/test_waiting.py",
+            "tests/integration/api/test_metrics.py",
+        ),
+    ),
+    "access": Group(
+        _modules("access"),
+        (
+            "tests/integration/access",
+            "tests/integration/identity/test_commands.py",
+            "tests/integration/api/test_limits.py",
+            "tests/integration/api/test_waiting.py",
+        ),
+    ),
+    "engine": Group(
+        tuple(PACKAGE / "engine" / "auto" / f"{name}.py" for name in DECISIONS),
+        tuple(f"tests/unit/engine/auto/test_{name}.py" for name in OF_DECISIONS),
+    ),
+}
