@@ -99,6 +99,8 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.mixtures
 	@$(BIN)/python -m benchmarks.outcomes.plates
+	@$(BIN)/python -m benchmarks.outcomes.drift
+	@$(BIN)/python -m benchmarks.outcomes.partial
 	@$(BIN)/python -m benchmarks.outcomes.failures
 	@$(BIN)/python -m benchmarks.outcomes.outliers
 	@$(BIN)/python -m benchmarks.outcomes.replicates

@@ -2,9 +2,10 @@
 
 One evaluation is made a day. ``steady`` moves the optimum along a random direction by 0.4 of the box until the end;
 ``cycle`` moves it to and fro by 0.15 of the box, with a period of 20 days; ``none`` does not move it. ``context``
-declares the day as a context parameter; the recommendation is for the next day. ``ignored`` is the same search without
-the day. ``window`` ignores the day, too, and knows only the last 15 results. Methods are compared by the regret of the
-recommended point on the next day, without noise, as a share of the regret of a typical point.
+declares the day as a context parameter; the recommendation is for the next day. ``phase`` declares the day of the
+period of 20 days, as a periodic context parameter. ``ignored`` is the same search without the day. ``window`` ignores
+the day, too, and knows only the last 15 results. Methods are compared by the regret of the recommended point on the
+next day, without noise, as a share of the regret of a typical point.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-drift.json"
-METHODS = ("context", "ignored", "window")
+METHODS = ("context", "phase", "ignored", "window")
 KINDS = ("steady", "cycle", "none")
 PROBLEMS = tuple(f"{name} {kind}" for kind in KINDS for name in ("Branin", "Rosenbrock_2", "Hartmann_3"))
 DISTANCE, AMPLITUDE, PERIOD = 0.4, 0.15, 20
@@ -86,15 +87,16 @@ class Job:
     def run(self) -> dict[str, Any]:
         """Do it: the regret of the point recommended for the next day, after each day."""
         moving = Moving(self.problem, self.seed)
-        axes, is_told = [FloatAxis(f"x{k}", 0.0, 1.0) for k in range(moving.dimension)], self.method == "context"
-        day_axis = [FloatAxis(DAY, 0.0, float(DAYS))] if is_told else []
-        space = Space((*axes, *day_axis), context=frozenset([DAY] if is_told else []))
+        axes = [FloatAxis(f"x{k}", 0.0, 1.0) for k in range(moving.dimension)]
+        is_phase, is_told = self.method == "phase", self.method in ("context", "phase")
+        day_axis = FloatAxis(DAY, 0.0, float(PERIOD if is_phase else DAYS), periodic=is_phase)
+        space = Space((*axes, day_axis) if is_told else tuple(axes), context=frozenset([DAY] if is_told else []))
         first = state = auto.start(space, Config(), self.seed)
         none = np.zeros((0, space.dimension))
         points, values, regrets = none, np.zeros(0), []
         for day in range(self.budget):
             if is_told:
-                within = Slice(space, {DAY: float(day)})
+                within = Slice(space, {DAY: float(day % PERIOD if is_phase else day)})
                 suggestion = next(auto.suggestions_within(state, within, none))
             else:
                 suggestion = auto.suggest(state, none)
@@ -106,7 +108,7 @@ class Job:
                 state = auto.rebuild(first, known, NEW_TREE).state
             else:
                 state = auto.observe(suggestion.state, at, value).state
-            tomorrow = Slice(space, {DAY: float(day + 1)})
+            tomorrow = Slice(space, {DAY: float((day + 1) % PERIOD if is_phase else day + 1)})
             best = auto.recommend_within(state, tomorrow) if is_told else auto.recommend(state)
             assert best is not None
             regrets.append(float(f"{moving.regret(best.point[: moving.dimension], day + 1):.4g}"))

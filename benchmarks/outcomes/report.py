@@ -16,9 +16,11 @@ from benchmarks.outcomes import (
     conditions,
     constraints,
     costs,
+    drift,
     metrics,
     mixtures,
     objectives,
+    partial,
     periodic,
     plates,
     priors,
@@ -41,6 +43,8 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
     "periodic": periodic.benchmark,
     "mixtures": mixtures.benchmark,
     "plates": plates.benchmark,
+    "drift": drift.benchmark,
+    "partial": partial.benchmark,
 }
 
 

@@ -252,6 +252,23 @@ class Changing:
         costs budget. Without a key each call queues another trial."""
         return answers.trial(await self._perform(StudyCalls(study).queue(parameters, plate=plate), context, key))
 
+    async def repeat(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        point: Annotated[
+            Annotated[int, Field(ge=1)] | Point,
+            Field(description="number of a trial, for the point of its result; or a value of each parameter"),
+        ],
+        times: Annotated[int, Field(ge=1, le=100, description="number of trials to queue at this point")] = 1,
+        plate: Annotated[Literal["open", "new"] | None, Field(description="as in queue")] = None,
+        key: Key = None,
+    ) -> answers.TrialsAnswer:
+        """Queue a point again, such as that of a result that seems wrong. suggest issues the trials before new points.
+        They cost budget. Without a key each call queues more trials."""
+        steps = StudyCalls(study).repeat(point, times, plate=plate)
+        return {"trials": [answers.trial(each) for each in await self._perform(steps, context, key)]}
+
     async def report(
         self,
         context: AnyContext,

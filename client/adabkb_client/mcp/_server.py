@@ -67,7 +67,14 @@ def _changing(tools: Changing) -> list[StudyTool]:
         tools.pause,
         tools.resume,
     ]
-    others: list[Callable[..., Any]] = [tools.suggest, tools.add_result, tools.queue, tools.heartbeat, tools.release]
+    others: list[Callable[..., Any]] = [
+        tools.suggest,
+        tools.add_result,
+        tools.queue,
+        tools.repeat,
+        tools.heartbeat,
+        tools.release,
+    ]
     return [
         *(tool(function, changes=True, is_idempotent=True) for function in repeatable),
         *(tool(function, changes=True, is_idempotent=False) for function in others),

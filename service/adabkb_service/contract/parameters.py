@@ -15,7 +15,6 @@ from pydantic import (
     ConfigDict,
     FailFast,
     Field,
-    ModelWrapValidatorHandler,
     StringConstraints,
     ValidationError,
     ValidationInfo,
@@ -24,6 +23,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown

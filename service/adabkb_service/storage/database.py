@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -217,7 +218,8 @@ def _checked(text: str) -> URL:
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
             raise ValueError("an in-memory database would not survive a restart; try sqlite:///adabkb.db")
-        return url.set(drivername="sqlite")
+        # SQLAlchemy 2.0 leaves the path as it is in the URL.
+        return url.set(drivername="sqlite", database=unquote(text.partition("://")[2][1:].partition("?")[0]))
     if backend == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     raise ValueError(f"{backend} is not supported; use sqlite:///... or postgresql://...")

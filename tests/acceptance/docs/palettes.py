@@ -18,9 +18,14 @@ def has_palette(picture: Path) -> bool:
         return file.read(26)[25] == 3
 
 
+def reduce(picture: Path) -> None:
+    """Give a PNG file a palette."""
+    with Image.open(picture) as image:
+        reduced = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(picture, optimize=True)
+
+
 if __name__ == "__main__":
-    for path in PICTURES:
-        if not has_palette(path):
-            with Image.open(path) as image:
-                reduced = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-            reduced.save(path, optimize=True)
+    for each in PICTURES:
+        if not has_palette(each):
+            reduce(each)

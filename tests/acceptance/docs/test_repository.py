@@ -136,7 +136,10 @@ def test_workflows_may_do_little_and_run_what_was_reviewed(path: Path) -> None:
 
 
 def newest_release() -> str:
-    return re.findall(r"^## \[(.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    versions: list[str] = re.findall(
+        r"^## \[(.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    return versions[0]
 
 
 def test_the_version_is_that_of_the_newest_release_or_of_the_development_after_it() -> None:

@@ -59,6 +59,7 @@ interface DrawnChart {
   setOption(option: ChartOption, how?: { replaceMerge: string[] }): void;
   on(event: "click", then: (point: any) => void): void;
   resize(): void;
+  dispatchAction(action: { type: "showTip"; seriesIndex: number; dataIndex: number }): void;
   dispose(): void;
   renderToCanvas(how: { pixelRatio: number }): HTMLCanvasElement;
   renderToSVGString(): string;

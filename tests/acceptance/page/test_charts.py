@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from adabkb_service import page
 from tests.acceptance.page.studies import HOSTILE, checked, tuned
-from tests.acceptance.page.tabs import REFUSALS, drawn, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
 from tests.servers import server_on
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -171,6 +171,56 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of
         page.get_by_text("Choose charts").click()
         page.get_by_role("group", name="Charts", exact=True).get_by_label("Which parameters matter").check()
         expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
+
+
+def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
+        {"name": "heat", "kind": "int", "low": 1, "high": 3},
+    ]
+    checked(api.post("/v1/studies", json={"id": "covered", "direction": "maximize", "parameters": parameters}))
+    for ligand, heat, value in (("XPhos", 1, 10), ("XPhos", 1, 30), ("PPh3", 3, 20)):
+        told = {"parameters": {"ligand": ligand, "heat": heat}, "value": value}
+        checked(api.post("/v1/studies/covered/observe", json=told))
+    with tab(browser, site) as page:
+        page.goto("/studies/covered?charts=coverage")
+        drawn(page, "coverage")
+        expect(page.locator("#coverage-said")).to_contain_text("2 of 6 combinations were tried")
+        plot = page.locator("#coverage .plot")
+        plot.focus()
+        heard = []
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+            heard.append(page.locator("#coverage [role=status]").text_content() or "")
+        assert heard[0] == "ligand: XPhos\nheat: 1\n2 results\nbest 30"
+        assert [text.split("\n")[2] for text in heard] == ["2 results", *["never tried"] * 4, "1 result"]
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("ligand")).to_have_value('"PPh3"')
+        expect(dialog.get_by_label("heat")).to_have_value("2")
+        dialog.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/1")
+    assert checked(api.get("/v1/studies/covered/trials/1"))["parameters"] == {"ligand": "PPh3", "heat": 2}
+
+
+def test_a_chart_is_walked_through_by_the_keyboard(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits?charts=history")
+        drawn(page, "history")
+        page.locator("#history .plot").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        spoken = page.locator("#history [role=status]")
+        second = re.match(r"result \d+, trial (\d+)", spoken.inner_text())
+        assert second
+        page.keyboard.press("ArrowDown")
+        expect(spoken).not_to_have_text(second.string)
+        page.keyboard.press("ArrowUp")
+        expect(spoken).to_have_text(second.string)
+        assert accessible(page) == []
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/trials/{second[1]}")
 
 
 def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:

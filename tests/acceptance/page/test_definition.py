@@ -126,10 +126,11 @@ def test_studies_created_through_the_page_are_those_of_the_api(
     browser: Browser, site: str, api: httpx.Client, names: list[str]
 ) -> None:
     """Written as JSON, then named in the form: the stored definitions are equal."""
-    checked(api.post("/v1/studies", json={"id": "old", **made([]).model_dump(mode="json", exclude={"id"})}))
+    checked(api.post("/v1/studies", json={"id": "old", **made(["bounds"]).model_dump(mode="json", exclude={"id"})}))
     for angle in range(0, 360, 60):
         point = {"angle": angle, "speed": 4, "glue": "fast", "count": 2}
-        checked(api.post("/v1/studies/old/observe", json={"value": angle, "parameters": point}))
+        result = {"value": angle, "parameters": point, "metrics": {"price": angle}}
+        checked(api.post("/v1/studies/old/observe", json=result))
     with tab(browser, site) as page:
         page.route("**/studies/page-*", lambda route: route.fulfill(body="created", content_type="text/html"))
         for number, name in enumerate(names, start=len(names)):

@@ -164,6 +164,8 @@ def test_an_agent_asks_for_a_plate(server: str) -> None:
             await agent.call("add_result", study="s", parameters={"heat": 50, "dose": 0.5}, value=0.25, plate=7)
             queued = await agent.call("queue", study="s", parameters={"heat": 50, "dose": 0.5}, plate="new")
             assert (queued["state"], queued["plate"]) == ("queued", 8)
+            again = await agent.call("repeat", study="s", point=queued["trial"], times=2, plate="new")
+            assert [(each["parameters"], each["plate"]) for each in again["trials"]] == [(queued["parameters"], 9)] * 2
 
     asyncio.run(session())
     with Client(server) as client:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from adabkb_client import AshaRule, AsyncClient, AsyncLeasedTrial, Client, Conflict, Float, Invalid, LeasedTrial, Study
+from adabkb_client import (
+    AshaRule,
+    AsyncClient,
+    AsyncLeasedTrial,
+    Client,
+    Conflict,
+    Float,
+    Invalid,
+    LeasedTrial,
+    PatienceRule,
+    Study,
+)
 from tests.integration.client import objectives
 from tests.integration.client.faults import Proxy
 
@@ -122,3 +134,27 @@ def test_reports_are_awaited(server: str) -> None:
             assert [point.step async for point in remote.curve(stopped[0])] == [1]
 
     asyncio.run(work())
+
+
+def test_a_run_adds_the_metrics_that_the_result_of_a_stopped_trial_lacks(client: Client) -> None:
+    study = client.create_study(
+        "s",
+        {"x": Float(0, 1)},
+        direction="minimize",
+        early_stopping=PatienceRule(rule="patience", max_steps=9, no_gain_for=2),
+        outcome_constraints=[{"metric": "size", "upper": 5}],
+    )
+
+    def evaluate(trial: Any) -> dict[str, Any]:
+        for step in range(1, 10):
+            if trial.report(step, 2.0):
+                break
+        return {"value": 1.0, "metrics": {"size": 4.0}, "std_errors": {"size": 0.1}}
+
+    assert study.run(evaluate, pass_trial=True, n_trials=2).stopped == 2
+    assert [(each.value, each.metrics, each.std_errors) for each in study.observations()] == [
+        (2.0, {"size": 4.0}, {"size": 0.1})
+    ] * 2
+    best = study.best()
+    assert best is not None
+    assert best.value == 2.0

@@ -26,6 +26,7 @@ from adabkb_client import (
 )
 from adabkb_service.contract import cost, early_stopping, metrics, objectives, prior, quantities, stop
 from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.contract.stored import REPLACED
 from adabkb_service.contract.study import CHANGEABLE, WORDED, StudyDefinition
 
 
@@ -35,7 +36,7 @@ def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> No
 
 
 def test_these_of_them_can_be_changed() -> None:
-    arguments = {"parameters", "catalogues", "constraints", "defaults"}
+    arguments = {"parameters", "catalogues", "defaults", *REPLACED}
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
     assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED}

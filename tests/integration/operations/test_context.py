@@ -66,6 +66,22 @@ def test_each_trial_has_the_context_of_its_request_and_the_log_tells_the_same(
     assert_its_log_tells_all(database, clock, running, WET)
 
 
+def test_a_context_that_is_measured_with_the_result_counts(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """Trials are asked for at one humidity, and evaluated at others."""
+    create(running, with_context())
+    for step in range(12):
+        for trial in suggest(running, "s", Ask(context={"humidity": 0.5, "machine": "A"})).view.trials:
+            measured = {**trial.parameters, "humidity": [0.1, 0.5, 0.9][step % 3]}
+            observe(running, "s", Value(quality(measured), trial.number, parameters=measured))
+    for humidity, speed in [(0.1, 7.4), (0.9, 2.6)]:
+        found = recommendation(running, "s", context={"humidity": humidity, "machine": "A"}).model
+        assert found is not None
+        assert found.parameters["speed"] == pytest.approx(speed, abs=1.2)
+    assert_its_log_tells_all(database, clock, running, WET)
+
+
 def test_suggestions_and_recommendations_are_the_best_of_their_context(running: Service) -> None:
     """The optimum moves with the humidity; results of one context say something of others, also of one without any."""
     create(running, with_context())

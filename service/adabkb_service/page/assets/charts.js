@@ -1,6 +1,6 @@
-// A frame around every chart: it is drawn when it comes into view, drawn again when the study has changed, says what it
-// has nothing to show of, and is saved as
-// SVG, PNG or CSV. In a report, which is printed, all that are chosen are drawn at once.
+// A frame around every chart: it is drawn when it comes into view, can be walked through by the keyboard, is drawn
+// again when the study has changed, says what it has nothing to show of, and is saved as SVG, PNG or CSV. In a report,
+// which is printed, all that are chosen are drawn at once.
 
 import { byId, dataOf, every, one } from "./elements.js";
 import { say } from "./toasts.js";
@@ -29,20 +29,18 @@ export const RAMP = [
   "#fde725",
 ];
 
-/** Colours that stay apart for everybody (Okabe and Ito), and what they are drawn with where they come again. */
+/** Colours that stay apart for everybody (Okabe and Ito); dashes and symbols that are seen where others lie below. */
 const APART = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
-const AGAIN = [
-  { type: "solid", symbol: "circle" },
-  { type: "dashed", symbol: "triangle" },
-  { type: "dotted", symbol: "diamond" },
-];
+const DASHES = ["solid", "dashed", "dotted"];
+const SYMBOLS = ["circle", "triangle", "diamond", "rect", "arrow"];
 
 /** How one of several things is drawn, so that it can be told from the others.
  * @param {number} place of it among the others
  */
 export const apart = (place) => ({
   color: APART[place % APART.length],
-  ...AGAIN[Math.floor(place / APART.length) % AGAIN.length],
+  type: DASHES[(place + Math.floor(place / APART.length)) % DASHES.length],
+  symbol: SYMBOLS[place % SYMBOLS.length],
 });
 
 /** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation
@@ -130,6 +128,14 @@ const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const PNG_PIXELS = 2; // for each pixel of the page
 
+/** What arrow keys do: to another series, to another point. */
+const STEPS = /** @type {Record<string, [number, number]>} */ ({
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1],
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0],
+});
+
 /** A chart on the page.
  *
  * make() answers {option, header, rows, said, height?} or {empty: a sentence}; option goes to ECharts, header and rows
@@ -155,6 +161,9 @@ export class Chart {
       button.addEventListener("click", () => this.save(dataOf(button, "save")));
     }
     one(this.frame, ".controls", HTMLElement).addEventListener("change", () => this.due(true));
+    this.spoken = one(this.frame, "[role=status]", HTMLElement);
+    this.at = { series: -1, point: 0 };
+    this.plot.addEventListener("keydown", (event) => this.walk(event));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
     if (this.isPrinted) this.isVisible = true;
     else
@@ -229,6 +238,60 @@ export class Chart {
     this.chart.resize();
     const replaced = ["series", "xAxis", "yAxis", "grid", "visualMap", "parallelAxis"];
     this.chart.setOption(option, { replaceMerge: replaced.filter((part) => part in option) });
+    if (!this.walked().includes(this.at.series)) this.at = { series: -1, point: 0 };
+    this.reach();
+  }
+
+  /** Make it reachable by the keyboard if it has points to go through. */
+  reach() {
+    const isWalked = this.walked().length > 0;
+    this.plot.setAttribute("role", isWalked ? "application" : "img");
+    if (isWalked) this.plot.tabIndex = 0;
+    else this.plot.removeAttribute("tabindex");
+  }
+
+  /** The places of the series whose points tell something.
+   * @returns {number[]}
+   */
+  walked() {
+    const { made } = this;
+    if (!made || made.empty !== undefined || !made.option.tooltip?.formatter || this.isPrinted) return [];
+    return made.option.series.flatMap((/** @type {ChartOption} */ { silent, data }, /** @type {number} */ i) =>
+      silent || !data?.length ? [] : [i],
+    );
+  }
+
+  /** Go to another point, and tell about it; with Enter, do what a click on it does.
+   * @param {KeyboardEvent} event
+   */
+  walk(event) {
+    const [step, places, { made }] = [STEPS[event.key], this.walked(), this];
+    if (!places.length || !made || made.empty !== undefined) return;
+    if (event.key === "Enter" && this.at.series >= 0) {
+      event.preventDefault(); // a form that opens would be sent by the same key
+      this.select?.(this.pointed(made));
+    }
+    if (!step) return;
+    event.preventDefault();
+    const place = places.indexOf(this.at.series);
+    const series = places[Math.min(Math.max(place + (place < 0 ? 1 : step[0]), 0), places.length - 1)];
+    const last = made.option.series[series].data.length - 1;
+    const point = place < 0 ? 0 : Math.min(Math.max(this.at.point + step[1], 0), last);
+    this.at = { series, point };
+    this.chart?.dispatchAction({ type: "showTip", seriesIndex: series, dataIndex: point });
+    const { trigger, formatter } = made.option.tooltip;
+    this.spoken.textContent = formatter(trigger === "axis" ? [this.pointed(made)] : this.pointed(made));
+  }
+
+  /** The point that the keyboard is at, as ECharts gives it to what is clicked.
+   * @param {Drawn} made
+   */
+  pointed({ option }) {
+    const { series, point } = this.at;
+    const { name, data } = option.series[series];
+    const value = data[point]?.value ?? data[point];
+    const labels = [option.xAxis, option.yAxis].find((axis) => axis?.type === "category")?.data;
+    return { seriesIndex: series, dataIndex: point, seriesName: name, data: data[point], value, name: labels?.[point] };
   }
 
   /** Save it as a file.

@@ -43,8 +43,13 @@ function list(all) {
 
 const all = await Promise.all(chosen.map(compared));
 list(all);
+const readable = all.filter((each) => each.error === undefined);
+if (readable.length && readable.every((each) => each.study.objectives?.length)) {
+  byId("progress", HTMLElement).hidden = true; // they have no single best result
+  byId("volume", HTMLElement).hidden = false;
+}
 const select = byId("slice-parameter", HTMLSelectElement);
-const named = all.flatMap((each) => (each.error === undefined ? each.scales.map(({ name }) => name) : []));
+const named = readable.flatMap((each) => each.scales.map(({ name }) => name));
 for (const name of new Set(named)) select.add(new Option(name, name));
 keepChoices();
 for (const chart of comparisonCharts(all)) chart.due();

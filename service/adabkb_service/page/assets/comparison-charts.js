@@ -185,8 +185,8 @@ function points(all, readable) {
         type: "scatter",
         name: each.id,
         symbol,
-        symbolSize: 7,
-        itemStyle: { color, opacity: 0.75 },
+        symbolSize: 9,
+        itemStyle: { color: "none", borderColor: color, borderWidth: 1.8 },
         data: results.map((result) => ({
           value: [result.seq, result.value],
           page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
@@ -411,7 +411,12 @@ function slice(all, readable) {
           name: first.scale.axisName,
           nameLocation: "middle",
           nameGap: 26,
-          axisLabel: { color: ink.muted, hideOverlap: true },
+          axisLabel: {
+            color: ink.muted,
+            interval: 0,
+            width: Math.max(30, byId("slice", HTMLElement).clientWidth / texts.length - 20),
+            overflow: "truncate",
+          },
           axisLine: { lineStyle: { color: ink.line } },
         };
     option.yAxis = numbers(ink, { scale: true });

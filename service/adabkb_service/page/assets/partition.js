@@ -13,7 +13,7 @@ const MOST_STEPS = 60;
  * @typedef {Awaited<ReturnType<import("./data.js").StudyData["past"]>>} Past
  */
 /** @type {Record<string, string>} */
-const NAMES = { index: "index", mean: "expected", std: "uncertainty", depth: "depth" };
+const NAMES = { index: "how good it may be", mean: "expected", std: "uncertainty", depth: "depth" };
 
 /** @param {import("./data.js").StudyData} data */
 export function partitionChart(data) {
@@ -211,7 +211,7 @@ function star(through, x, y, isThere) {
  */
 function aboutCell(cell, drawn) {
   const sides = drawn.map((scale) => `${scale.name} ${shown(cell.low[scale.name])} to ${shown(cell.high[scale.name])}`);
-  const bound = cell.index === null ? [] : [`index ${figure(cell.index, 4)}`];
+  const bound = cell.index === null ? [] : [`as good as ${figure(cell.index, 4)}`];
   return [
     `${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`,
     plusMinus(cell.mean, cell.std),
@@ -241,7 +241,7 @@ function said(met, cells, isAll, others, through, lacksIndex, replayed) {
         .join(", ")}${others.length > 6 ? ", …" : ""}`,
     );
   if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);
-  if (lacksIndex) parts.push("no cell has an index yet, so the mean is shown");
+  if (lacksIndex) parts.push("how good a cell may be is not known yet, so the expected result is shown");
   if (replayed?.past) parts.push(`replay: as of result ${replayed.now}, learned from the results until then`);
   else if (replayed) parts.push("replay: the cells of then in the colours of now, as the results are too many");
   return `${parts.join("; ")}.`;

@@ -1,6 +1,7 @@
 // The charts of a study that its page, or its report, has frames for.
 
 import { keepChoices } from "./chosen.js";
+import { coverageChart } from "./coverage.js";
 import { curvesChart } from "./curves.js";
 import { every, holder } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
@@ -19,6 +20,7 @@ const CHARTS = {
   gap: gapChart,
   curves: curvesChart,
   validation: validationChart,
+  coverage: coverageChart,
   importance: importanceChart,
   parallel: parallelChart,
   slices: slicesChart,

@@ -28,7 +28,7 @@ READING = {"studies", "info", "recommendation", "trials", "predict", "why", "imp
 REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
 TAKE_CONTEXT = {"suggest", "recommendation"}
 """Of a study. The SDK's own context is no argument of a tool."""
-OTHERS = {"suggest", "add_result", "queue", "heartbeat", "release"}
+OTHERS = {"suggest", "add_result", "queue", "repeat", "heartbeat", "release"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 

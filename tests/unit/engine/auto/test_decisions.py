@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from adabkb_service.engine.auto import betas
-from adabkb_service.engine.auto.averaging import fewest_results, learned_with
+from adabkb_service.engine.auto.averaging import averaged, averaged_at, fewest_results, learned_with
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.handed_out import handed_out
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.quadratic import proposal
+from adabkb_service.engine.auto.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
 from adabkb_service.engine.auto.turns import (
     MEMORY,
     MOST_AXES,
@@ -22,7 +24,10 @@ from adabkb_service.engine.auto.turns import (
     fewest_for_model,
     is_restarts,
 )
-from tests.unit.engine.auto.drive import Run
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.space import Space
+from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.strategies import unit_space
 
 AXES = 2
@@ -82,6 +87,25 @@ def test_a_quadratic_function_of_two_axes_needs_seven_results() -> None:
     assert (coefficients(2), fewest_for_model(2), coefficients(1)) == (6, 7, 3)
 
 
+def test_a_neighbourhood_extends_along_relevant_axes_only() -> None:
+    """Its edge is outside. Points there do not count towards a restart."""
+    domain, best = Domain(unit_space(2)), np.zeros(2)
+    positions = np.array([[0.0, 0.0], [0.04, 1.0], [0.05, 0.0], [0.05, 0.05], [0.0, 0.08]])
+    first, both = np.array([True, False]), np.array([True, True])
+    assert is_outside_neighbourhood(domain, positions, best, first).tolist() == [False, False, True, True, False]
+    assert is_outside_neighbourhood(domain, positions, best, both).tolist() == [False, True, False, True, True]
+    state = auto.start(unit_space(2), Config(), 0)
+    restart = Restart(np.arange(3), best, both, None, state.surrogate, state.warp)
+    assert restart.size(positions, domain) == 3 + 3
+
+
+def test_a_point_between_a_failed_one_and_a_result_is_tried() -> None:
+    domain, failed, results = Domain(unit_space(1)), np.array([[0.25]]), np.array([[0.75]])
+    near = [is_nearest_to_failed(domain, np.array([x]), results, failed) for x in (0.25, 0.49, 0.5, 0.51)]
+    assert near == [True, True, False, False]
+    assert not is_nearest_to_failed(domain, np.array([0.25]), results, failed[:0])
+
+
 @pytest.mark.parametrize(
     ("options", "early", "late"),
     [
@@ -124,3 +148,26 @@ def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() 
     assert [learned_with(problem, count) for count in range(20)] == [
         *range(9), 9, 10, 10, 12, 12, 12, 15, 15, 15, 18, 18,
     ]  # fmt: skip
+
+
+def test_reports_use_the_averaged_posterior_and_add_results_between_its_checkpoints() -> None:
+    """Learned from 10 results, then with one more; a posterior that was added to is that of all results."""
+    result = run(unit_space(2), lambda u: -float(((u - 0.4) ** 2).sum()), 10)
+    learned = averaged(result.state)
+    assert learned is averaged_at(result.state, 10)
+    assert len(learned.members) > 1
+    result.step(lambda u: -float(((u - 0.4) ** 2).sum()))
+    added = averaged(result.state)
+    at = result.state.record.positions
+    assert added.members[0].hyperparameters == learned.members[0].hyperparameters
+    assert added.mean(at[-1:])[0] == pytest.approx(result.values[-1], abs=5e-3)
+    assert averaged(result.state) is added
+
+
+def test_parameters_that_are_never_active_together_need_fewer_results_for_a_gap() -> None:
+    """Of three parameters, two at most are active: three results for each of them, and three more."""
+    kind = ChoiceAxis("kind", ("a", "b"))
+    axes = (kind, FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
+    space = Space(axes, conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))))
+    assert fewest_results(auto.start(space, Config(), 0).problem) == 9
+    assert fewest_results(auto.start(Space(axes), Config(), 0).problem) == 12

@@ -1,0 +1,145 @@
+// What was tried: the number of results for each combination of two parameters. A combination without any can be asked
+// for.
+
+import { Chart, colours, ramp } from "./charts.js";
+import { byId, every, holder, ifThere } from "./elements.js";
+import { chosen, hatched, plane } from "./learned.js";
+import { counted, figure, inUnit } from "./words.js";
+
+const PARTS = 5; // of a range
+
+/** The parts of a parameter: each choice, or some parts of a range, whole numbers one by one if they are few.
+ * @param {import("./scale.js").Scale} scale
+ * @returns {{ from: number, to: number, middle: unknown, words: string }[]}
+ */
+function partsOf(scale) {
+  const [low, high] = scale.ends;
+  if (!scale.isNumeric)
+    return scale.choices.map((choice, i) => ({ from: i - 0.5, to: i + 0.5, middle: choice, words: scale.label(i) }));
+  const isWhole = scale.parameter.kind === "int";
+  const count = isWhole ? Math.min(PARTS, high - low) : PARTS;
+  const place = (/** @type {number} */ share) =>
+    scale.isLog ? low * (high / low) ** share : low + (high - low) * share;
+  return Array.from({ length: count }, (_, i) => {
+    const [from, to] = [place(i / count), place((i + 1) / count)];
+    const middle = Number(place((i + 0.5) / count).toPrecision(3));
+    const [first, last] = isWhole ? [Math.ceil(from), Math.ceil(to) - 1] : [from, to]; // of a whole number
+    const words = first === last ? figure(first) : `${figure(first, 3)} to ${figure(last, 3)}`;
+    return { from, to, middle: isWhole ? Math.round(middle) : middle, words: inUnit(words, scale.parameter.unit) };
+  });
+}
+
+/** @param {import("./data.js").StudyData} data */
+export function coverageChart(data) {
+  const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`coverage-${part}`, HTMLSelectElement));
+  const make = async () => {
+    const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
+    if (scales.length < 2) return { empty: "There is only one parameter to draw; its slice shows what was tried." };
+    if (history.isThinned) return { empty: "The study has too many results to count them here." };
+    const [x, y] = chosen(scales, across, up);
+    const ink = colours();
+    const results = history.results.filter((each) => !each.excluded);
+    const place = (/** @type {import("./scale.js").Scale} */ scale, /** @type {Result} */ each) =>
+      scale.position(each.parameters[scale.name]);
+    const cells = partsOf(x).flatMap((column) =>
+      partsOf(y).map((row) => {
+        const found = results.filter((each) => {
+          const [at, height] = [place(x, each), place(y, each)];
+          const isLast = at === x.ends[1] && column.to === x.ends[1];
+          const isTop = height === y.ends[1] && row.to === y.ends[1];
+          return column.from <= at && (at < column.to || isLast) && row.from <= height && (height < row.to || isTop);
+        });
+        const values = found.map((each) => each.value);
+        const best = study.direction === "minimize" ? Math.min(...values) : Math.max(...values);
+        return { column, row, count: found.length, best: found.length && study.direction ? best : null };
+      }),
+    );
+    const isBest = colour.value === "best" && cells.some(({ best }) => best !== null);
+    const tried = cells.filter(({ count }) => count);
+    const value = (/** @type {typeof cells[0]} */ cell) => (isBest ? (cell.best ?? NaN) : cell.count);
+    const option = plane(x, y, ink);
+    option.series = [
+      {
+        type: "custom",
+        z: 1,
+        encode: { x: [0, 1], y: [2, 3] },
+        clip: true,
+        data: cells.map((cell) => ({
+          value: [cell.column.from, cell.column.to, cell.row.from, cell.row.to, value(cell)],
+          cell,
+        })),
+        renderItem: (/** @type {{ dataIndex: number }} */ { dataIndex }, /** @type {Canvas} */ api) =>
+          drawnCell(cells[dataIndex].count, api, ink),
+      },
+    ];
+    option.visualMap = tried.length
+      ? ramp(ink, tried.map(value), {
+          dimension: 4,
+          isReversed: isBest && study.direction === "minimize",
+          name: isBest ? "best result" : "results",
+        })
+      : [];
+    option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
+    const told = (/** @type {typeof cells[0]} */ { column, row, count, best }) =>
+      [
+        `${x.name}: ${column.words}`,
+        `${y.name}: ${row.words}`,
+        count ? counted(count, "result") : "never tried",
+        ...(best === null ? [] : [`best ${inUnit(figure(best), study.quantity.unit)}`]),
+      ].join("\n");
+    return {
+      option,
+      header: [x.name, y.name, "results", "best"],
+      rows: cells.map(({ column, row, count, best }) => [column.words, row.words, count, best]),
+      said: `${tried.length} of ${cells.length} combinations were tried; numbers count results, hatched: never tried.`,
+    };
+  };
+  return new Chart("coverage", make, {
+    select: ({ data: { cell } }) => {
+      if (cell.count === 0) ask({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+    },
+  });
+}
+
+/** A cell with the number of its results.
+ * @param {number} count
+ * @param {Canvas} api
+ * @param {Colours} ink
+ */
+function drawnCell(count, api, ink) {
+  const [left, bottom] = api.coord([api.value(0), api.value(2)]);
+  const [right, top] = api.coord([api.value(1), api.value(3)]);
+  const shape = { x: left, y: top, width: right - left, height: bottom - top };
+  const style = count ? { fill: api.visual("color"), stroke: ink.surface, lineWidth: 1 } : hatched(ink);
+  const label = {
+    type: "text",
+    silent: true,
+    style: {
+      text: count ? String(count) : "",
+      x: (left + right) / 2,
+      y: (top + bottom) / 2,
+      align: "center",
+      verticalAlign: "middle",
+      fill: "#fff",
+      stroke: "#1b1e21",
+      lineWidth: 3,
+    },
+  };
+  return { type: "group", children: [{ type: "rect", shape, style }, label] };
+}
+
+/** Open the form for the next experiment with these values held fixed, if this person may ask for one.
+ * @param {Record<string, unknown>} values
+ */
+function ask(values) {
+  const [dialog, button] = [ifThere("ask", HTMLDialogElement), ifThere("do-ask", HTMLButtonElement)];
+  if (!dialog || !button) return;
+  button.click();
+  for (const field of every(dialog, "[data-group=fixed]", HTMLElement)) {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
+    const value = values[field.name];
+    if (field instanceof HTMLInputElement) field.value = value === undefined ? "" : String(value);
+    else field.value = [...field.options].find((each) => each.value && JSON.parse(each.value) === value)?.value ?? "";
+    holder(field, "details", HTMLDetailsElement).open = true;
+  }
+}

@@ -1,0 +1,71 @@
+"""The best result: which of two is better, and which count."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adabkb_service.contract.stored import first_stored
+from adabkb_service.storage.rows import ObservationRow, StudyRow
+from adabkb_service.study.best import as_best, best_of, rank
+from tests.integration.operations.conftest import definition
+from tests.integration.study.test_lifecycle import LIMITS
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+POINT = {"x": 0.5, "y": 1.0}
+
+
+def study(**changes: Any) -> StudyRow:
+    return StudyRow.new("s", first_stored(definition(**changes).model_dump(mode="json")), 0, NOW, **LIMITS)
+
+
+def row(seq: int, value: float | None, mass: float | None = None, *, excluded: bool = False) -> ObservationRow:
+    metrics = None if mass is None else {"mass": mass}
+    return ObservationRow("s", seq, seq, 1, POINT, value, None, excluded, NOW, metrics, {}, None)
+
+
+BOUNDED = study(metrics=["mass"], outcome_constraints=[{"metric": "mass", "upper": 2.0}])
+
+
+@pytest.mark.parametrize(
+    ("of", "rows", "expected"),
+    [
+        (study(), [row(1, 3.0), row(2, 1.0), row(3, 2.0)], 2),
+        (study(direction="maximize"), [row(1, 3.0), row(2, 1.0)], 1),
+        (study(), [row(2, 1.0), row(1, 1.0), row(3, 1.0)], 1),
+        (study(), [row(1, 1.0, excluded=True), row(2, 2.0)], 2),
+        (study(), [row(1, 1.0, excluded=True)], None),
+        (study(), [], None),
+        (BOUNDED, [row(1, 1.0, 3.0), row(2, 5.0, 2.0)], 2),
+        (BOUNDED, [row(1, 1.0, 4.0), row(2, 5.0, 3.0)], 2),
+        (BOUNDED, [row(1, None, 1.0), row(2, 1.0), row(3, 9.0, 1.0)], 3),
+    ],
+)
+def test_the_best_result_counts_and_is_the_earliest_of_equals(
+    of: StudyRow, rows: list[ObservationRow], expected: int | None
+) -> None:
+    """A feasible result is better than all others, and without one, the one nearest to the bounds is."""
+    best = best_of(of, rows)
+    assert (best and best.seq) == expected
+
+
+def test_several_objectives_have_no_best_result() -> None:
+    objectives = [{"metric": name, "direction": "maximize"} for name in ("a", "b")]
+    assert best_of(study(objectives=objectives, direction=None), [row(1, None)]) is None
+
+
+def test_without_metrics_only_the_value_counts() -> None:
+    assert rank(study(), 3.0, None) == (0.0, -3.0)
+    assert rank(study(direction="maximize"), 3.0, None) == (0.0, 3.0)
+    assert rank(BOUNDED, 3.0, {"mass": 2.5}) == (-0.25, -3.0)  # relative to the bound
+
+
+def test_the_best_result_is_shown_with_its_violations() -> None:
+    assert as_best(study(), None) is None
+    assert as_best(study(), row(4, 1.0)) == {"parameters": POINT, "value": 1.0, "trial": 4}
+    shown = {"parameters": POINT, "value": 1.0, "trial": 4}
+    for mass, violations in ((2.0, {}), (2.5, {"mass": 0.5})):
+        told = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
+        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **told}

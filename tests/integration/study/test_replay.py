@@ -1,0 +1,174 @@
+"""What replay says of a log whose events contradict each other, and what it makes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adabkb_service.errors import ObservationNotFound, TrialNotFound
+from adabkb_service.storage.rows import EventKind, EventRow
+from adabkb_service.study.replay_state import replayed
+from tests.integration.operations.conftest import definition
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+POINT = {"x": 0.5, "y": 1.0}
+SUGGESTED = {"parameters": POINT, "cell": None, "origin": "policy", "phase": None, "expected": None, "worker": "w"}
+LEASED = {"attempt": 2, "worker": "w", "renewed": False}
+RESULT = {"observation": 1, "attempt": 1, "parameters": POINT, "value": 1.0, "std_error": None}
+FAILED = {"attempt": 1, "reason": "diverged"}
+EXPIRED = {"attempt": 1, "worker": "w", "cause": "lease"}
+STOPPED = {"attempt": 1, "step": 3, "reason": "asha", "estimate": None}
+
+Told = tuple[EventKind, int | None, dict[str, Any]]
+
+
+def log(*told: Told, first: int = 2, **changes: Any) -> list[EventRow]:
+    """Events after the creation of a study."""
+    created = {"definition": definition(**changes).model_dump(mode="json"), "seed": 0}
+    events = [EventRow("s", 1, "created", None, created, NOW)]
+    return events + [EventRow("s", seq, *each, NOW) for seq, each in enumerate(told, first)]
+
+
+ASKED: Told = ("suggested", 1, SUGGESTED)
+GIVEN_BACK: Told = ("released", 1, {"attempt": 1})
+OBSERVED: Told = ("observed", 1, RESULT)
+LOST: Told = ("failed", 1, FAILED)
+AGAIN: Told = ("retried", 1, {})
+ENDED: Told = ("stopped", 1, STOPPED)
+REPORTED: Told = ("reported", 1, {"attempt": 1, "reports": [[1, 0.5]]})
+STOPPING: dict[str, Any] = {"early_stopping": {"rule": "asha", "max_steps": 9}}
+
+FITTING: dict[str, tuple[list[Told], dict[str, Any]]] = {
+    "numbers in order": ([ASKED, ("queued", 2, {"parameters": POINT}), ("observed", None, RESULT)], {}),
+    "a budget that is just used up": ([ASKED, ("suggested", 2, SUGGESTED)], {"budget": 2}),
+    "leased after a release": ([ASKED, GIVEN_BACK, ("leased", 1, LEASED)], {}),
+    "leased after an expiry": ([ASKED, ("expired", 1, EXPIRED), ("leased", 1, LEASED)], {}),
+    "leased from the queue": ([("queued", 1, {"parameters": POINT}), ("leased", 1, {**LEASED, "attempt": 1})], {}),
+    "renewed": ([ASKED, ("expired", 1, EXPIRED), ("leased", 1, {**LEASED, "attempt": 1, "renewed": True})], {}),
+    "failed, retried": ([ASKED, LOST, AGAIN, ("leased", 1, LEASED)], {}),
+    "reported and stopped": ([ASKED, REPORTED, ENDED], STOPPING),
+    "annotated": ([ASKED, ("annotated", 1, {"attributes": {"note": "x"}})], {}),
+}
+
+
+@pytest.mark.parametrize(("told", "changes"), FITTING.values(), ids=FITTING)
+def test_events_that_fit_are_no_contradiction(told: list[Told], changes: dict[str, Any]) -> None:
+    assert replayed("s", log(*told, **changes)).contradictions == []
+
+
+CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
+    "number of a trial": ([("suggested", 2, SUGGESTED)], {}, "event 2 numbers trial 2 after 0"),
+    "number of a queued trial": ([ASKED, ("queued", 1, {"parameters": POINT})], {}, "event 3 numbers trial 1 after 1"),
+    "budget": ([ASKED, ("suggested", 2, SUGGESTED)], {"budget": 1}, "event 3 adds trial 2 to a budget of 1"),
+    "number of a result": (
+        [("observed", None, {**RESULT, "observation": 2})],
+        {},
+        "event 2 numbers observation 2 after 0",
+    ),
+    "attempt": (
+        [ASKED, GIVEN_BACK, ("leased", 1, {**LEASED, "attempt": 3})],
+        {},
+        "event 4 leases trial 1, which was released",
+    ),
+    "leased while active": ([ASKED, ("leased", 1, LEASED)], {}, "event 3 leases trial 1, which was active"),
+    "reported when released": (
+        [ASKED, GIVEN_BACK, REPORTED],
+        STOPPING,
+        "event 4 (reported) is of trial 1, which was released",
+    ),
+    "stopped when released": (
+        [ASKED, GIVEN_BACK, ENDED],
+        STOPPING,
+        "event 4 (stopped) is of trial 1, which was released",
+    ),
+    "failed when completed": ([ASKED, OBSERVED, LOST], {}, "event 4 fails trial 1, which was completed"),
+    "failed twice": ([ASKED, LOST, LOST], {}, "event 4 fails trial 1, which was failed"),
+    "failed when stopped": ([ASKED, ENDED, LOST], STOPPING, "event 4 fails trial 1, which was stopped"),
+    "retried": ([ASKED, AGAIN], {}, "event 3 retries trial 1, which was active"),
+    "plate": (
+        [("queued", 1, {"parameters": POINT, "plate": 1})],
+        {},
+        "event 2 (queued) names a plate, and the study has none",
+    ),
+    "attributes": (
+        [ASKED, ("annotated", 1, {"attributes": {"note": "x" * 10**6}})],
+        {},
+        "event 3 gives trial 1 attributes that",
+    ),
+    "no such trial": ([OBSERVED], {}, "event 2 (observed) does not fit: TrialNotFound"),
+    "no such result": (
+        [("corrected", None, {"observation": 3})],
+        {},
+        "event 2 (corrected) does not fit: ObservationNotFound",
+    ),
+    "missing field": (
+        [("suggested", 1, {"parameters": POINT})],
+        {},
+        "event 2 (suggested) does not fit: KeyError 'cell'",
+    ),
+    "attributes of another kind": (
+        [ASKED, ("annotated", 1, {"attributes": 3})],
+        {},
+        "event 3 (annotated) does not fit: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("told", "changes", "expected"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_each_contradiction_is_told_once(told: list[Told], changes: dict[str, Any], expected: str) -> None:
+    (found,) = replayed("s", log(*told, **changes)).contradictions
+    assert found.startswith(expected)
+
+
+def test_an_event_that_does_not_fit_is_skipped_and_the_next_one_follows_it() -> None:
+    state = replayed("s", log(OBSERVED, ASKED))
+    assert len(state.contradictions) == 1
+    assert (state.study.study_seq, state.study.active) == (3, 1)
+
+
+def test_a_gap_in_the_log_is_a_contradiction() -> None:
+    state = replayed("s", log(ASKED, first=3))
+    assert state.contradictions == ["event 3 follows event 1"]
+    assert state.study.study_seq == 3
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        ([], "does not begin with the creation"),
+        (log(ASKED)[1:], "does not begin with the creation"),
+        ([EventRow("s", 2, "created", None, log()[0].payload, NOW)], "does not begin with the creation"),
+        ([EventRow("s", 1, "created", None, {"seed": 0}, NOW)], r"event 1 \(created\) cannot be read: 'definition'"),
+    ],
+)
+def test_a_log_begins_with_a_creation_that_can_be_read(events: list[EventRow], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        replayed("s", events)
+
+
+def test_rows_are_found_by_number() -> None:
+    second = {**RESULT, "observation": 2, "parameters": {"x": 0.0, "y": 1.0}}
+    state = replayed("s", log(ASKED, OBSERVED, ("observed", None, second)))
+    assert state.trial(1) is state.trials[1]
+    assert state.observation(2).parameters == {"x": 0.0, "y": 1.0}
+    assert [row.seq for row in state.observations_of(1)] == [1]
+    assert (state.counting_after(0), state.counting_after(1), state.counting_after(2)) == (2, 1, 0)
+    with pytest.raises(TrialNotFound):
+        state.trial(2)
+    with pytest.raises(ObservationNotFound):
+        state.observation(3)
+
+
+def test_trials_without_a_result_are_awaited_unless_they_failed() -> None:
+    """Estimates of stopped trials count as results."""
+    more: list[Told] = [("suggested", number, SUGGESTED) for number in (1, 2, 3, 4, 5)]
+    estimated = {**STOPPED, "estimate": {"value": 1.0, "std_error": 0.5}}
+    ends: list[Told] = [
+        ("observed", 1, RESULT),
+        ("failed", 3, FAILED),
+        ("stopped", 4, estimated),
+        ("stopped", 5, STOPPED),
+    ]
+    assert replayed("s", log(*more, *ends, **STOPPING)).awaited() == ([2, 5], [3])
