@@ -185,7 +185,8 @@ class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
     ``gap`` is what further trials can gain at most, in the objective's units: according to the model, with 90%
-    probability, no point is better than the recommended one by more than this. It is None while it is unknown.
+    probability, no point is better than the recommended one by more than this. It is at most what the natural bounds of
+    the objective leave above the best result, and None while it is unknown.
     """
 
     id: str

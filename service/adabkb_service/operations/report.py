@@ -117,7 +117,7 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
             values = {} if mark is None else curves.comparable(draft, mark)
             others = [value for other, value in values.items() if other != trial.number]
             if reason := rule.verdict(curve, others, sign):
-                results = curves.results(draft, rule.metric) if rule.compares else {}
+                results = draft.results_of_trials(rule.metric) if rule.compares else {}
                 estimate = curves.extrapolated(each.value, values, results) if rule.compares else None
                 _stop(draft, trial, new[-1], reason, estimate)
                 return

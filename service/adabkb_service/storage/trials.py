@@ -94,6 +94,14 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
+def results(connection: Connection, study_id: str) -> dict[int, tuple[float | None, dict[str, float] | None]]:
+    """Number -> value and metrics of the completed trials."""
+    query = select(trials.c.number, trials.c.value, trials.c.metrics).where(
+        trials.c.study_id == study_id, trials.c.state == "completed"
+    )
+    return {row.number: (row.value, row.metrics) for row in connection.execute(query)}
+
+
 class Reporting(NamedTuple):
     """A trial that has reported intermediate values."""
 

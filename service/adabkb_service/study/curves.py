@@ -48,16 +48,6 @@ def comparable(draft: Draft, mark: int) -> dict[int, float]:
     return {number: value for number, value in values.items() if counts(number)}
 
 
-def results(draft: Draft, metric: str | None) -> dict[int, float]:
-    """Trial -> final value, of the completed trials that have reported values; of a metric if the study has several
-    objectives."""
-    completed = {number: each for number, each in draft.reporting().items() if each.state == "completed"}
-    found = {
-        number: each.value if metric is None else (each.metrics or {}).get(metric) for number, each in completed.items()
-    }
-    return {number: value for number, value in found.items() if value is not None}
-
-
 def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> Estimate:
     """The expected final value of a trial, and its standard deviation.
 
