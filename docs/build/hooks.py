@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -83,9 +84,10 @@ def on_post_template(output_content: str, *, template_name: str, config: MkDocsC
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
-    """Leave out what only the makers of the theme need."""
+    """Leave out what only the makers of the theme need, and the search in languages other than English."""
     for path in Path(config.site_dir).rglob("*.map"):
         path.unlink()
+    shutil.rmtree(Path(config.site_dir, "assets/javascripts/lunr"))
 
 
 def _copy(config: MkDocsConfig, origin: str, place: str) -> File:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.docs import generated
+from tests.acceptance.docs import generated, palettes
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("docs", "examples", "tests", ".github")
+FOLDERS = ("docs", "examples", "tests", ".github", "changelog.d")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 
 
@@ -33,6 +33,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
             anchors = {re.sub(r"[^a-z0-9_ -]", "", h.lower()).replace(" ", "-") for h in headings}
             assert anchor in anchors, f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("picture", palettes.PICTURES, ids=lambda picture: picture.name)
+def test_pictures_have_a_palette_of_colours(picture: Path) -> None:
+    """``python -m tests.acceptance.docs.palettes`` gives them one, with which the wheel is smaller."""
+    assert palettes.has_palette(picture)
 
 
 def test_contributors_are_told_every_make_target() -> None:

@@ -25,6 +25,7 @@ from benchmarks import stories
 from examples.stories import coating as coating_story
 from examples.stories import network as network_story
 from examples.stories.cluster.train import precision
+from tests.acceptance.docs import palettes
 from tests.acceptance.docs.pictures import AMBER, GREY, IMAGES, STYLE, TEAL
 from tests.acceptance.examples.killed import killed_once
 from tests.acceptance.examples.slurm import slurm
@@ -123,6 +124,7 @@ def photographed(address: str, study: str, part: str, name: str) -> None:
         if part != "figures":
             drawn(page, part)
         page.locator(f"#{part}").screenshot(path=IMAGES / f"story-{name}.png")
+        palettes.reduce(IMAGES / f"story-{name}.png")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from examples.stories.reaction import DATA, VALUES, measured_yield
+from tests.acceptance.docs import palettes
 from tests.acceptance.page.tabs import drawn
 from tests.acceptance.page.test_exclusions import add_parameter
 
@@ -180,4 +181,6 @@ class Chemist:
     def _takes_a_picture(self, name: str, part: Locator | None = None) -> None:
         """Save what the tab shows, or a part of it."""
         if self._pictures is not None:
-            (part or self._page).screenshot(path=self._pictures / f"story-reaction-{name}.png")
+            picture = self._pictures / f"story-reaction-{name}.png"
+            (part or self._page).screenshot(path=picture)
+            palettes.reduce(picture)

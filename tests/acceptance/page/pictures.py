@@ -12,6 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
+from tests.acceptance.docs import palettes
 from tests.acceptance.docs.blocks import DOCS
 from tests.acceptance.page.browser import launching
 from tests.acceptance.page.studies import checked, tuned
@@ -71,6 +72,7 @@ def take(address: str, folder: Path) -> None:
         page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(500)
         page.screenshot(path=folder / f"page-{name}.png")
+        palettes.reduce(folder / f"page-{name}.png")
 
     with sync_playwright() as playwright, playwright.chromium.launch(**launching()) as browser:
         with tab(browser, address, size=TALL) as page:

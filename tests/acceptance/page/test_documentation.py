@@ -29,10 +29,9 @@ def site(database: str) -> Iterator[str]:
 
 
 def places() -> list[str]:
-    """The pages of the navigation."""
-    _, _, navigation = (FOLDER / "index.html").read_text().partition('<nav class="md-nav md-nav--primary')
-    links = re.findall(r'<a href="?([^"\s>#]+)"?[^>]*class="?md-nav__link', navigation)
-    return list(dict.fromkeys(link for link in links if link.endswith(".html")))
+    """The pages, without the copies of files outside of the documentation."""
+    found = (path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.html"))
+    return sorted(place for place in found if place != "404.html" and not place.startswith("files/"))
 
 
 def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser: Browser, site: str) -> None:
