@@ -234,6 +234,7 @@ class StudyInfo(StudySummary):
     space_version: int = 1
     defaults: Parameters = field(default_factory=dict)
     prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    baseline: Parameters = field(default_factory=dict)
     transfer_from: tuple[str, ...] = ()
     quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
     cost: str | None = None

@@ -123,8 +123,7 @@ def test_what_cannot_be_is_refused_with_a_remedy(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
     with pytest.raises(ValueError, match=r"study has float from 0.* to 1.*study.update\(parameters=\{'x': Float"):
         study.optimize(lambda trial: trial.suggest_float("x", 0, 2), n_trials=1, max_failures=1, progress=False)
-    asha = {"rule": "asha", "max_steps": 9}
-    paper = client.create_study("p", {"x": Float(0, 1)}, direction="minimize", early_stopping=asha)  # type: ignore[arg-type]
+    paper = client.create_study("p", {"x": Float(0, 1)}, direction="minimize", algorithm={"profile": "paper"})
     with pytest.raises(Exception, match="cannot be edited") as refused:
         paper.optimize(lambda trial: trial.suggest_float("y", 0, 1), n_trials=1, progress=False)
     assert any("declare all parameters in create_study" in note for note in refused.value.__notes__)

@@ -141,5 +141,5 @@ def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
 
 def test_the_settings_of_a_study_are_its_fields() -> None:
     fields = set(inspect.signature(StudyInfo).parameters)
-    assert taken("create_study") - {"update", "baseline"} <= fields
+    assert taken("create_study") - {"update"} <= fields
     assert taken("update") <= fields

@@ -41,6 +41,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "slice_through": ([0], 3, {}),
     "boxes": (0, 10),
     "partition": (0, 10, None, None),
+    "past_partition": (4, 10, None),
     "members": (-1, 10),
 }
 """Questions to a study with one objective, and arguments of them."""
