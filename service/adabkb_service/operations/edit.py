@@ -68,8 +68,9 @@ def edit(
     _check_names(parameters or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in lightened(list(new.values()))}
-    was = definition.model_dump(mode="json")
-    rules = {name: value for name, value in replaced.items() if not _is_same(value, was.get(name) or type(value)())}
+    stored = definition.model_dump(mode="json")
+    # A field that is empty may be absent.
+    rules = {name: value for name, value in replaced.items() if not _is_same(value or None, stored.get(name) or None)}
     is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
