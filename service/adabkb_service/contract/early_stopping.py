@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.parameters import Body, Name, Whole
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.storage.columns import Curve
 
 MOST_STEPS = 10**9
@@ -28,7 +29,7 @@ Steps = Annotated[int, Field(ge=1, le=MOST_STEPS), Whole]
 Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
 
 
-class _Rule(Body):
+class _Rule(Sparse, Body):
     """The common fields of all rules."""
 
     compares: ClassVar[bool] = True
@@ -38,10 +39,8 @@ class _Rule(Body):
     min_steps: Annotated[Steps, Field(description="number of steps that every trial may take")] = 1
     metric: Annotated[
         Name | None,
-        Field(
-            description="with several objectives: the one whose values are reported",
-            exclude_if=lambda value: value is None,
-        ),
+        Field(description="with several objectives: the one whose values are reported"),
+        ABSENT_BY_DEFAULT,
     ] = None
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Name, Number, StudyId
-from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.older import Older
 
 MOST_STUDIES = 5
@@ -36,7 +36,7 @@ OlderStudies = Annotated[
 Position = Annotated[float, Field(ge=0, le=1)]
 
 
-class Snapshot(Body):
+class Snapshot(Sparse, Body):
     """The copy of an older study: some of its points, in the space of the new study."""
 
     model_config = ConfigDict(frozen=True)
@@ -48,7 +48,7 @@ class Snapshot(Body):
     """Positions along these parameters' axes."""
     outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]
     """The results at these points, warped like the model's: larger is better."""
-    metric: Annotated[Name | None, Field(exclude_if=lambda value: value is None)] = None
+    metric: Annotated[Name | None, ABSENT_BY_DEFAULT] = None
     """The objective that they measure; None with a single objective."""
 
     def older(self, names: Sequence[str]) -> Older:

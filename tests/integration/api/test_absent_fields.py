@@ -68,3 +68,14 @@ def test_every_model_with_marked_fields_leaves_them_out() -> None:
     }
     assert len(marked) > 20
     assert [model for model in marked if not issubclass(model, Sparse)] == []
+
+
+def test_no_field_needs_a_newer_pydantic() -> None:
+    """``Field(exclude_if=...)`` would be refused by versions before 2.12."""
+    late = [
+        (model.__name__, name)
+        for model in models()
+        for name, field in model.model_fields.items()
+        if getattr(field, "exclude_if", None) is not None
+    ]
+    assert late == []
