@@ -133,7 +133,7 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
     [
         ({"withdraw": ["m99"]}, "has 'm99', which is not a row"),
         ({"restore": ["m99"]}, "has 'm99', which is not a row"),
-        ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
+        ({"add": table(2)}, "line 2 names 'm0', which is already in the catalogue"),
         ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
     ],
@@ -191,7 +191,7 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
         (f"{HEADS}\nm1,1", "line 2 has 2 cells, but the header has 3"),
         (f"{HEADS}\nm1,1,2\nm2,1,", "line 3 has '' in column 'polarity'"),
         (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
-        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' like line 2"),
+        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1', as does line 2"),
         (f"{HEADS}\n ,1,2", "line 2 has no name"),
         (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
