@@ -94,7 +94,7 @@ def test_a_wrong_clock_is_named(target: Target) -> None:
         target.forger.claims = {"iat": NOW + 3600, "exp": NOW + 7200}
         assert "The clock of this server" in text_of(returned(browser, target.forger))
         target.forger.claims = {"iat": NOW - 7200, "exp": NOW - 3600}
-        assert "Set both clocks" in text_of(returned(browser, target.forger))
+        assert "Synchronize both clocks" in text_of(returned(browser, target.forger))
 
 
 def test_a_clock_that_differs_by_a_minute_does_not_matter(target: Target) -> None:
