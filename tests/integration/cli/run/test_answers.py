@@ -106,7 +106,7 @@ NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
     ("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither"),
     ("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as"),
     ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a number"),
-    ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, while study"),
+    ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, but study"),
     ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
     ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
 ]
