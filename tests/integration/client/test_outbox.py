@@ -402,6 +402,6 @@ def test_a_file_that_cannot_be_read_holds_up_nothing(
         closed.mkdir()  # as unreadable as another user's file, for the superuser too
         assert client.outbox.waiting() == [kept]
         assert client.deliver().sent == (kept,)
-        assert "1.json cannot be read, and is left alone" in caplog.text
+        assert "1.json cannot be read, and is skipped" in caplog.text
         assert closed.exists()
     assert values(study) == [0.5]

@@ -180,7 +180,7 @@ def test_no_message_has_the_secret(server: str, way: Way) -> None:
         ("abcd\tefgh", "a tab (character 5 of 9); copy it again"),
         ("abcd\0efgh", "NUL (character 5 of 9); copy it again"),
         ("abcdéfgh", "LATIN SMALL LETTER E WITH ACUTE (character 5 of 8); copy it again"),
-        ("a" * 8193, "8,193 characters, and a token has at most 8,192"),
+        ("a" * 8193, "8,193 characters, but a token has at most 8,192"),
     ],
 )
 def test_an_error_names_the_field_and_what_is_wrong(

@@ -43,7 +43,7 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 @pytest.mark.usefixtures("_cluster")
 def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
     said = clusters.says_what_it_waits_for(study, "dask", {"resources": {"GPU": 1}})
-    assert "waits for Dask, which has evaluated nothing of this run for " in said
+    assert "waits for Dask, which has evaluated no trial of this run for " in said
     assert "One evaluation needs {'resources': {'GPU': 1}}. " in said
     assert "The cluster has 2 workers: 1 threads and the resources {}. " in said
 

@@ -274,7 +274,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"space": {"x": Int(0, 2.5)}}, "space['x']: low, high and step must be integers"),  # type: ignore[arg-type]
         ({"space": {"x": Categorical([])}}, "space['x'] has no values"),
         ({"space": {"x": Fixed(1)}}, "space: no parameter has more than one value"),
-        ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but it takes"),
+        ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but its signature is"),
         ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
@@ -313,7 +313,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),
         ({"prior": {"x": {"around": 0.5, "width": 0}}}, "prior['x']: width must be more than 0, not 0.0"),
         ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is not a choice"),
-        ({"catch": "all"}, "catch must be a class of exceptions or a tuple of them, not 'all'"),
+        ({"catch": "all"}, "catch must be an exception class or a tuple of them, not 'all'"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str) -> None:

@@ -256,7 +256,7 @@ def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(
 @pytest.mark.usefixtures("cluster")
 def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
     said = clusters.says_what_it_waits_for(study, "ray", {"num_gpus": 1})
-    assert "waits for Ray, which has evaluated nothing of this run for " in said
+    assert "waits for Ray, which has evaluated no trial of this run for " in said
     assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in said
 
 
