@@ -123,7 +123,10 @@ def test_a_study_that_makes_no_sense_is_refused_where_it_makes_none(
 REMEDIES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "gp-usb"}, "must be one of ada-bkb, ada-bbkb"),
     ({"norm_bound": 2}, "kinds with this constant: profile paper"),
-    ({"kind": "gp-ucb", "qbar": 3}, "points_per_axis; kinds with this constant: profile paper, ada-bbkb, bkb, random-bkb"),
+    (
+        {"kind": "gp-ucb", "qbar": 3},
+        "points_per_axis; kinds with this constant: profile paper, ada-bbkb, bkb, random-bkb",
+    ),
     ({"kind": "gp-ucb", "beta": "igp"}, "'theory' or 'authors'"),
     ({"kind": "gp-ucb", "delta": -1}, "must be at least 1e-300"),
     ({"kind": "gp-ucb", "points_per_axis": 10_000}, "at most 2222 per axis fit"),

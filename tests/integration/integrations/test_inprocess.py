@@ -274,8 +274,11 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"space": {"x": Int(0, 2.5)}}, "space['x']: low, high and step must be integers"),  # type: ignore[arg-type]
         ({"space": {"x": Categorical([])}}, "space['x'] has no values"),
         ({"space": {"x": Fixed(1)}}, "space: no parameter has more than one value"),
-        ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but its signature is"),
-        ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
+        (
+            {"space": {"y": Float(0, 1)}},
+            "minimize() calls the function with the parameters y by name, but its signature is",
+        ),
+        ({"constraints": "x <= 1"}, "constraints must be a list of strings, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
         ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is not"),
@@ -352,7 +355,7 @@ def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: C
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server have more systems"),
+        ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server support more algorithms"),
         ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
         ({"algorithm": {"kind": "random"}, "prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior requires "),
         (

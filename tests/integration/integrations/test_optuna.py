@@ -452,7 +452,7 @@ def test_declared_noise_lets_points_be_repeated() -> None:
 
 def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
     study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
-    with pytest.raises(ValueError, match=r"up to 4 objectives, and this study has 5; make constraints of some"):
+    with pytest.raises(ValueError, match=r"up to 4 objectives, but this study has 5; turn some into constraints"):
         study.ask().suggest_float("x", 0, 1)
 
 

@@ -221,8 +221,8 @@ def test_every_domain_is_the_parameter_that_it_says() -> None:
         (tune.randn(0, 1), "parameter 'C': Float with the sampler Normal has no counterpart; use tune.uniform"),
         (tune.qloguniform(1, 10, 1), "parameter 'C': Float with the sampler LogUniform has no counterpart"),
         (tune.sample_from(lambda _: 1), "parameter 'C': Function"),
-        (tune.grid_search([1, 2]), "parameter 'C': a grid is not searched by a model; use tune.choice"),
-        ([tune.uniform(0, 1)], "parameter 'C': a list has no parameters of its own; use a dict in its place"),
+        (tune.grid_search([1, 2]), "parameter 'C': a model cannot search a grid; use tune.choice"),
+        ([tune.uniform(0, 1)], "parameter 'C': a list cannot contain parameters; use a dict instead"),
     ],
 )
 def test_what_has_no_counterpart_is_refused_by_name(given: object, says: str) -> None:
