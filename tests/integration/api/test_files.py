@@ -1,4 +1,4 @@
-"""Files of trials: stored, bounded, by right, served so that no browser runs them, and not lost with their study."""
+"""Files of trials: storage, limits, rights, safe delivery to browsers, and restoration with their study."""
 
 from __future__ import annotations
 

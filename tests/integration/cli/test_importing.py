@@ -1,4 +1,4 @@
-"""``adabkb result import``: the client's import in the words of commands."""
+"""``adabkb result import``: the client's import in terms of the command line."""
 
 from __future__ import annotations
 
