@@ -1,4 +1,4 @@
-"""``study.run``: a mistake of the program ends the run at once, says what it is, and costs no trial."""
+"""``study.run``: a programming error ends the run at once with a clear message, and uses up no trial."""
 
 import asyncio
 import functools
@@ -94,7 +94,7 @@ def test_a_mistake_stops_the_run_at_the_first_trial_which_is_given_back(
     states = [trial.state for trial in study.trials()]
     assert set(states) == {"released"}
     assert len(states) <= 2
-    assert study.run(lambda x: x).completed == BUDGET  # it has cost nothing
+    assert study.run(lambda x: x).completed == BUDGET  # the error used up no trial
 
 
 def test_a_function_that_does_not_take_the_parameters_is_refused_before_any_trial(study: Study) -> None:

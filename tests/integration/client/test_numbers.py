@@ -1,4 +1,4 @@
-"""Numbers of numpy are numbers wherever a number is taken, and choices mean what they seem to mean."""
+"""NumPy numbers are accepted wherever numbers are, and ambiguous choices are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``study.run``: when a run ends, and what it tells on the way."""
+"""``study.run``: the end of a run, and callbacks."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def test_a_run_evaluates_no_more_than_n_trials_however_many_workers_it_has(study
 
 
 def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(client: Client) -> None:
-    """It is over when all points with the values are issued: 3 of 6 here."""
+    """It ends when all points with these values have been issued: 3 of 6 here."""
     study = client.create_study(
         "f",
         {"batch": Categorical([None, (1, 2)]), "n": Int(1, 3), "solvent": Fixed("water")},

@@ -1,4 +1,4 @@
-"""Scripts in Ax's words on a real study: what the words mean there, and what is refused."""
+"""Scripts with Ax's interface on a real study: the meaning of its arguments, and refusals."""
 
 from __future__ import annotations
 

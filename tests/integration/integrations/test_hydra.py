@@ -1,4 +1,4 @@
-"""The sweeper, with Hydra itself: programs that are started with ``--multirun``."""
+"""The sweeper with real Hydra: programs started with ``--multirun``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``minimize`` and ``maximize``: the engine in this process, on the same points as a study on a server."""
+"""``minimize`` and ``maximize``: the engine in this process evaluates the same points as a study on a server."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_every_trial_satisfies_the_constraints() -> None:
 
 
 def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
-    """Also where objects decide which parameters there are."""
+    """Also if choices that are objects activate parameters."""
     functions: list[Any] = [np.sin, np.cos]
     space: dict[str, Parameter] = {
         "f": Categorical(functions),
@@ -221,7 +221,7 @@ def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
 
 
 def test_every_trial_satisfies_constraints_on_choices() -> None:
-    """Which are known by themselves, also if they are tuples; objects are named by the refusal."""
+    """Choices are named by their values, including tuples; an error names choices that are objects."""
     space: dict[str, Parameter] = {
         "x": Float(0, 1),
         "layers": Categorical([(64,), (64, 64), None]),
@@ -326,7 +326,7 @@ def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str
     with pytest.raises((TypeError, ValueError)) as caught:
         minimize(**{"function": never, "space": {"x": Float(0, 1)}, "budget": 3, **change})
     assert str(caught.value).startswith(message)
-    assert "pass_trial" not in str(caught.value)  # an argument of study.run alone
+    assert "pass_trial" not in str(caught.value)  # an argument of study.run only
 
 
 def test_neither_a_web_server_nor_a_database_is_loaded() -> None:

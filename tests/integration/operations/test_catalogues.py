@@ -1,4 +1,4 @@
-"""Catalogues in studies: rows are suggested once, added and withdrawn while the study runs, and the log tells all."""
+"""Catalogues in studies: rows are suggested once, and can be added and withdrawn while the study runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADS = "molecule,size,polarity"
 
 
 def table(count: int, first: int = 0) -> str:
-    """Rows with the numbers of a seed; those of a row are the same in each table."""
+    """Rows with seeded random numbers; a row has the same numbers in each table."""
     lines = (
         f"m{row},{','.join(map(str, np.random.default_rng(row).normal(size=2).round(3)))}"
         for row in range(first, first + count)
@@ -45,7 +45,7 @@ def study(running: Service, count: int, *parameters: dict[str, Any], **fields: A
 
 
 def evaluated(running: Service, count: int) -> list[str]:
-    """The molecules of so many trials, one after the other."""
+    """Evaluate a number of trials one after the other, and return their molecules."""
     found = []
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -221,7 +221,7 @@ def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) ->
     study(running, 20)
     evaluated(running, 2)
     many = "x" * 10_000_000
-    for number in range(30):  # more than a process keeps
+    for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))
     changed(running, withdraw=["m3"])
     assert "m3" not in evaluated(running, 2)

@@ -1,4 +1,4 @@
-"""What evaluations cost: told or measured, spent, and suggestions per cost."""
+"""The cost of evaluations: told or measured, cost budgets, and suggestions per cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page shows beyond the answers of the API: search, order, thinned results."""
+"""Data for the web interface that the API does not have: search, order, thinned results."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from adabkb_service.operations.suggest import suggest
 from adabkb_service.storage.result_table import RowKind, Sort
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
-"""Values rise and fall, so that there are several records and each run of results has an inside."""
+"""Values rise and fall, so that there are several records, and groups of results with inner points."""
 VALUES = [round(math.sin(3.0 * i) + 3.0 / (1 + i), 6) for i in range(40)]
 
 
 def records(values: list[float]) -> list[tuple[int, float]]:
-    """Number and value of each that is smaller than all before it."""
+    """Number and value of each result that is smaller than all before it."""
     before = [math.inf, *accumulate(values, min)]
     return [(i, value) for i, value in enumerate(values, 1) if value < before[i - 1]]
 
@@ -63,7 +63,7 @@ def test_the_records_are_those_of_the_results_that_count(running: Service) -> No
     ids=["", "constrained"],
 )
 def test_the_records_go_on_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
-    """What is told in parts, has the records of what is told together; results that break a constraint have none."""
+    """Partial results have the same records as complete ones; results that violate a constraint have none."""
     study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
     for i, value in enumerate(VALUES):
         metrics = {"metrics": {"m": float(i % 4 == 1)}} if more else {}
