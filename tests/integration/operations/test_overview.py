@@ -87,7 +87,7 @@ def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
 
 def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running: Service) -> None:
     study, page = studied(running, "s", VALUES[:1]), Overview(running)
-    known: list[float | None] = [None]  # nobody suggested the first point
+    known: list[float | None] = [None]  # the first point is user-supplied
     for number, value in enumerate(VALUES[1:5], 1):
         known.append(recommendation(running, study).gap)
         running.do(suggest(study, SuggestBody()))
@@ -97,7 +97,7 @@ def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running
 
 
 def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: Service) -> None:
-    """Of a study that minimizes what cannot be below 0.9: with the best result 1, at most 0.1 can be gained."""
+    """In a study that minimizes a quantity of at least 0.9 and has the best result 1, at most 0.1 can be gained."""
     study, page = studied(running, "s", [3.0, 1.0, 2.0]), Overview(running)
     running.do(suggest(study, SuggestBody()))
     running.do(observe(study, TrialValueBody(trial=1, value=2.5)))
