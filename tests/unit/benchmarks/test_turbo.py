@@ -1,4 +1,4 @@
-"""TuRBO as the benchmarks have it: its likelihood, its sample paths, and its trust region."""
+"""The benchmarks' TuRBO: its likelihood, its sample paths, and its trust region."""
 
 from __future__ import annotations
 

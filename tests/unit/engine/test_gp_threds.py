@@ -1,4 +1,4 @@
-"""GP-ThreDS: what its tests accept, and that it is a function of its results."""
+"""GP-ThreDS: which cells its tests accept, and that its state is a function of its results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_gp_threds_hands_out_different_points_and_takes_their_results_in_any_ord
 
 
 def test_a_result_beside_the_grid_counts_for_the_cell_that_it_is_in() -> None:
-    """Workers may round what they are given."""
+    """Workers may round the values that they receive."""
     rounded, asked = gp_threds.start(unit_space(2), THREDS, 0), []
     for _ in range(40):
         point = gp_threds.suggest(rounded, NOTHING).point

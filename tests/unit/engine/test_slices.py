@@ -1,4 +1,4 @@
-"""Slices of a search space: the fixed parameters have their values exactly, the others take all of theirs."""
+"""Slices of a search space: fixed parameters have exactly their values, the others take all of theirs."""
 
 from __future__ import annotations
 

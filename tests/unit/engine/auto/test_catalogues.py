@@ -1,4 +1,4 @@
-"""Rows of a catalogue: which are suggested first and later, and that few have to be looked at to find the best."""
+"""Rows of a catalogue: which ones are suggested first and later, and how few are examined to find the best."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value(numbers: Array) -> float:
 
 
 def searched(given: Table, count: int, seed: int = 0) -> tuple[State, list[int]]:
-    """The state after so many suggestions were evaluated, and their rows."""
+    """The state after a number of evaluated suggestions, and their rows."""
     axis = CatalogueAxis("row", given)
     state, found = auto.start(Space((axis,)), Config(), seed), list[int]()
     for _ in range(count):

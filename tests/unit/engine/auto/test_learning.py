@@ -1,4 +1,4 @@
-"""When what is learned takes effect, and that computing it ahead changes nothing."""
+"""When learned hyperparameters take effect; learning them in advance changes no result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wave(u: Array) -> float:
 
 @pytest.fixture
 def searches() -> Iterator[list[int]]:
-    """How many results each search for hyperparameters saw, one entry per search."""
+    """The number of results in each search for hyperparameters."""
     seen: list[int] = []
 
     def note(call: FrameType, step: str) -> None:
@@ -42,7 +42,7 @@ def searches() -> Iterator[list[int]]:
 
 
 def assert_equal(one: State, other: State) -> None:
-    """In every number, bit for bit, but for what is prepared."""
+    """Assert that two states are bit-identical, except for prepared values."""
     assert auto.report(one) == auto.report(other)
     assert one.tree.axis.tolist() == other.tree.axis.tolist()
     for name in ("weights", "factor", "inducing"):
@@ -116,7 +116,7 @@ def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: lis
 
 
 def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int]) -> None:
-    """Nor in a suggestion; whether it has to be prepared is known before. 30 results, one far off."""
+    """Nor in a suggestion; the state says whether it must be prepared. 30 results, one far from the others."""
     result = run(unit_space(2), wave, learning.SMALL)
     for step in range(30):
         searches.clear()
@@ -131,7 +131,7 @@ def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int])
 
 @pytest.mark.parametrize("size", [20, 40])
 def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int) -> None:
-    """After a result far off the warp is that of all results, before any search has seen it."""
+    """After an outlier, the warp fits all results, before any search has used the outlier."""
     result = run(unit_space(2), wave, size)
     result.state = auto.prepare(result.state)
     known = result.state.prepared.checkpoint if result.state.prepared else result.state.checkpoint
@@ -140,11 +140,11 @@ def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int)
     assert checkpoint.count == size + 1
     assert checkpoint.hyperparameters is known.hyperparameters
     assert abs(float(result.state.warp.forward(np.array(result.values)).max())) < 10.0
-    assert auto.prepare(result.state).prepared is not None, "it makes a search due"
+    assert auto.prepare(result.state).prepared is not None, "the outlier requires a search"
 
 
 def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
-    """No result is refused for what an earlier one did: the search is given up, until another one is due."""
+    """A failed search refuses no later result; it is skipped until the next one is due."""
     failed: list[str] = []
 
     def fail(_: FrameType, step: str) -> None:
