@@ -1,8 +1,8 @@
-"""How often the 90% interval of a prediction holds the truth, under the ``auto`` profile.
+"""How often the 90% interval of a prediction contains the true value, with the ``auto`` profile.
 
-``python -m benchmarks.calibration``; about twenty minutes on one core. Functions are drawn from the prior of the model:
+``python -m benchmarks.calibration``; about twenty minutes on one core. Functions are drawn from the model's prior:
 Matern 3/2 with lengthscales within a factor e of the prior's centre, in 1, 2, 3 and 5 dimensions, noise of 0.001 to 0.5
-standard deviations of the function, which the studies learn or are told. Results are at random points, or where
+standard deviations of the function, which the studies learn or have declared. Results are at random points, or where
 ``suggest`` wants them. The truth is looked at
 
 * ``box``: at random points;
@@ -46,7 +46,7 @@ DIMENSIONS = (1, 2, 3, 5)
 DESIGNS = ("random", "suggested")
 REGIONS = ("box", "far", "near", "next")
 SUPPORT = 500
-"""Points at which a function is drawn; between them it is interpolated by its own kernel."""
+"""Number of points at which a function is drawn; between them, it is interpolated with its own kernel."""
 TESTED = 200
 FAR, NEAR = 0.3, 0.05
 
@@ -74,13 +74,12 @@ def main() -> None:
 
 
 def header(counts: Sequence[int]) -> list[str]:
-    """Of a table of results."""
+    """The header of a table of results."""
     return ["truth at", "results at", "noise", *(f"{count} results" for count in counts), "below / above"]
 
 
 def rows(cells: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Of a table of results; the last column has how often the truth is below and above the interval, over all
-    counts."""
+    """The rows of a table of results. The last column has the shares below and above the interval over all counts."""
     return [
         [
             c["region"],
@@ -103,7 +102,7 @@ def _cell(kind: dict[str, Any], found: Array) -> dict[str, Any]:
 
 
 def misses(design: str, level: float, dimension: int, seed: int, *, is_declared: bool = False) -> Array:
-    """Shares of points whose true value lies below lcb, and above ucb, (regions, counts, 2)."""
+    """Shares of points whose true value is below lcb and above ucb, (regions, counts, 2)."""
     rng = np.random.default_rng([seed, dimension, round(1e3 * level)])
     function = drawn(rng, dimension)
     space = Space(tuple(FloatAxis(f"x{i}", 0.0, 1.0) for i in range(dimension)))
@@ -140,13 +139,13 @@ def _around(state: State, function: Function, tested: Array, rng: np.random.Gene
 
 
 def _missed(state: State, function: Function, positions: Array) -> NDArray[np.bool_]:
-    """At which of the positions (k, d) the true value lies below the interval, and above it, (k, 2)."""
+    """For each position (k, d), whether the true value is below the interval, and whether above it, (k, 2)."""
     found, truth = auto.predict(state, positions), function(positions)
     return np.column_stack([truth < found.lcb, truth > found.ucb])
 
 
 def drawn(rng: np.random.Generator, dimension: int) -> Function:
-    """A function of the prior: positions (k, d) -> values (k,)."""
+    """Draw a function from the prior: positions (k, d) -> values (k,)."""
     kernel = Matern(1.5)
     scales = np.exp(likelihood.prior_centre(dimension) + np.clip(rng.normal(size=dimension), -1.0, 1.0))
     support = rng.random((SUPPORT, dimension)) / scales
