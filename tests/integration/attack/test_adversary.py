@@ -111,7 +111,7 @@ def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "adabkb_service"))] == []
 
 
-def test_nobody_is_told_where_a_database_is_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+def test_errors_do_not_reveal_the_address_of_the_database(other_postgresql: str, postgresql_server: sa.Engine) -> None:
     url = sa.make_url(other_postgresql)
     with server_on(other_postgresql) as address, postgresql_server.connect() as admin:
         admin.exec_driver_sql(f"ALTER DATABASE {url.database} WITH ALLOW_CONNECTIONS false")

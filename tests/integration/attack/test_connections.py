@@ -100,7 +100,7 @@ def test_a_header_in_many_pieces_within_the_time_is_taken(address: str) -> None:
         assert answer(sock).status == 200
 
 
-def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
+def test_silent_clients_do_not_block_others(address: str) -> None:
     """Half a header, half a body, an idle connection: a new connection replaces the one that has waited longest."""
     half = get("/v1/studies", "Content-Type: application/json", "Content-Length: 9", ending="\r\n\r\n{")
     with ExitStack() as stack:

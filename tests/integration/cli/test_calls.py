@@ -36,7 +36,7 @@ def study(create: Callable[..., Study]) -> Study:
     return create(parameters={"x": Float(0, 1), "y": Float(0, 1)}, budget=9)
 
 
-def test_a_trial_is_kept_given_back_failed_and_retried(study: Study) -> None:
+def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     adabkb("trial", "suggest", study.id, "--lease-seconds", "60", "--worker", "me")
     header, line = adabkb("trial", "list", study.id, "--state", "active").splitlines()
     assert header.split() == ["trial", "state", "worker", "x", "y", "note"]
@@ -181,7 +181,7 @@ def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study)
     assert "corrected" in adabkb("study", "events", study.id).splitlines()[2]
 
 
-def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> None:
+def test_many_results_are_reported_line_by_line(study: Study, tmp_path: Path) -> None:
     lines = [{"parameters": {"x": 0.5, "y": 0.5}, "value": 1}, {"trial": 7, "value": 1}, {"parameters": {}, "value": 1}]
     file = tmp_path / "results.jsonl"
     file.write_text("\n\n".join(map(json.dumps, lines)))
@@ -467,12 +467,12 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(address: str) -> None:
     assert len({key for _, _, key in faulty.sent}) == 1
 
 
-def test_with_json_nothing_but_json_is_said_of_a_server_that_is_away() -> None:
+def test_with_json_an_unreachable_server_gives_json_only() -> None:
     said = adabkb("study", "list", "--url", "http://127.0.0.1:1", "--retry-for", "0.2", "--json", code=1)
     assert json.loads(said)["error"].endswith("; start one with: adabkb serve")
 
 
-def test_something_else_that_answers_is_told_apart(address: str) -> None:
+def test_another_program_that_answers_is_recognized(address: str) -> None:
     with proxy(address) as hotel:
         hotel.faults.append("not ours")
         assert "its answer is not JSON. Give the address of the server with --url." in adabkb(

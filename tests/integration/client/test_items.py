@@ -86,7 +86,7 @@ def test_studies_are_studies(client: Client, study: Study) -> None:
     assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
 
 
-def test_a_list_of_the_asynchronous_client_is_awaited_whole_or_in_part(server: str) -> None:
+def test_an_asynchronous_list_is_awaited_completely_or_in_part(server: str) -> None:
     async def main() -> None:
         with proxy(server) as through:
             async with AsyncClient(through.url) as aclient:

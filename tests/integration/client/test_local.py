@@ -68,7 +68,7 @@ for observation in pickle.load(sys.stdin.buffer).observations():
 """
 
 
-def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_the_last_of_them(
+def test_clients_share_a_server_that_restarts_after_a_crash_and_ends_with_the_last_client(
     database: Path, outbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with clients(database, 3) as (one, two, three):

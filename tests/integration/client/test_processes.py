@@ -109,7 +109,7 @@ def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     ]
 
 
-def test_what_a_process_notes_about_its_trial_is_told_to_the_callbacks(study: Study) -> None:
+def test_attributes_set_in_a_process_reach_the_callbacks(study: Study) -> None:
     noted: list[object] = []
     study.run(
         objectives.number_of,
@@ -154,7 +154,7 @@ Client(sys.argv[1]).study("s").run(parabola, processes=True)
 """
 
 
-def test_a_script_without_the_guard_is_told_to_have_one(server: str, study: Study, tmp_path: Path) -> None:
+def test_a_script_without_the_main_guard_gets_a_hint(server: str, study: Study, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     done = subprocess.run(

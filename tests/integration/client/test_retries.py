@@ -48,7 +48,7 @@ def test_a_suggestion_whose_answer_was_lost_is_not_a_second_trial(study: Study, 
     assert [each.number for each in study.trials()] == [trial.number]
 
 
-def test_a_point_nobody_suggested_is_stored_once(study: Study, faulty: Proxy) -> None:
+def test_a_user_supplied_point_is_stored_once(study: Study, faulty: Proxy) -> None:
     with Client(faulty.url) as client:
         remote = client.study(study.id)
         faulty.faults.append("lose answer")

@@ -60,7 +60,7 @@ def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
         assert study.observe(trial, 1.0).trial
 
 
-def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client: Client) -> None:
+def test_choices_of_every_type_are_returned_unchanged(client: Client) -> None:
     space: dict[str, Parameter] = {
         "depth": Categorical([None, 3, "full"]),
         "widths": Categorical([(64,), (64, 64)]),

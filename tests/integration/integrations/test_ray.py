@@ -242,7 +242,7 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+def test_a_trial_of_a_killed_process_is_released_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
     report = study.run(
         clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception
     )

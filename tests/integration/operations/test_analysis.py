@@ -77,7 +77,7 @@ def test_a_page_of_the_partition_goes_on_where_the_last_one_ended(running: Servi
     assert 1 < len(leaves) < len(whole)
 
 
-def test_what_cannot_be_told_yet_has_a_reason(running: Service) -> None:
+def test_unknown_facts_have_a_reason(running: Service) -> None:
     create(running, definition(parameters=MIXED))
     assert importance(running, "s").model_dump() == {
         "results": 0,

@@ -148,7 +148,7 @@ def test_there_is_no_end_to_changes_but_to_what_a_trial_has(running: Service, st
         ([], "does not fit"),
     ],
 )
-def test_an_altered_export_with_attributes_that_nobody_could_set_is_refused(
+def test_an_altered_export_with_impossible_attributes_is_refused(
     running: Service, study: str, changes: object, what: str
 ) -> None:
     annotate(running, study, suggested(running), {"a": "y"})

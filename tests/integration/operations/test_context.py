@@ -224,7 +224,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "place", "words"), REFUSED, ids=lambda each: str(each)[:40])
-def test_what_makes_no_sense_with_a_context_is_refused(
+def test_features_that_conflict_with_a_context_are_refused(
     changes: dict[str, Any], place: tuple[str | int, ...], words: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:

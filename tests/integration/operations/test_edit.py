@@ -202,7 +202,7 @@ def test_trials_that_wait_are_handed_out_with_the_default_or_taken_back(running:
         retry(running, "s", leased.number)
 
 
-def test_a_study_whose_points_were_all_handed_out_goes_on_in_a_wider_space(running: Service) -> None:
+def test_an_exhausted_study_continues_in_a_wider_space(running: Service) -> None:
     create(running, definition(parameters=[{"name": "x", "kind": "int", "low": 1, "high": 2}]))
     evaluate(running, 2)
     assert suggest(running, "s", Ask()).view.reason == "exhausted"

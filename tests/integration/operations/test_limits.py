@@ -73,7 +73,7 @@ def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(r
     assert get(running, "s").state == "running"
 
 
-def test_a_result_between_failures_starts_the_count_anew(running: Service) -> None:
+def test_a_result_resets_the_count_of_failures(running: Service) -> None:
     create(running, definition(failure_limit=2))
     for _ in range(3):
         fail_next(running)

@@ -346,7 +346,7 @@ def test_only_a_study_with_plates_has_own_points_on_them(running: Service) -> No
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, 10**9 + 1, True, "3"])
-def test_the_number_of_a_plate_is_a_whole_one(number: Any) -> None:
+def test_the_number_of_a_plate_is_an_integer(number: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         PointValueBody.model_validate({"parameters": CONTROL, "value": 1.0, "plate": number})
     assert refused.value.errors()[0]["loc"] == ("plate",)

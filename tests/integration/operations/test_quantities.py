@@ -161,7 +161,7 @@ def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Servic
     assert max(expected) <= 100.0
 
 
-def test_what_is_expected_beyond_natural_bounds_is_told_as_the_bound() -> None:
+def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     quantity = Quantity.model_validate(YIELD)
     digits = Digits(0.0, 100.0, 3, quantity)
     assert digits.estimate(104.23, 3.1) == "100.0 ± 3.1 %"

@@ -81,7 +81,7 @@ def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -
     assert suggested["retried"] != suggested["failed"][:5]
 
 
-def test_a_trial_whose_leases_ran_out_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
+def test_a_retried_trial_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
     assert handed_out(running) == [(1, 1)]
     clock.advance(61)

@@ -238,7 +238,7 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     assert kinds(restarted, "s").count("model_recovered") == 1
 
 
-def test_an_unknown_study_is_said_to_be_unknown(running: Service) -> None:
+def test_an_unknown_study_is_reported(running: Service) -> None:
     with pytest.raises(StudyNotFound):
         suggest(running, "nowhere", Ask())
 

@@ -115,9 +115,7 @@ def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
     return [*lines[: number - 1], line, *lines[number:]]
 
 
-def test_an_export_that_is_damaged_is_refused_as_a_whole(
-    running: Service, elsewhere: Service, clock: ManualClock
-) -> None:
+def test_a_damaged_export_is_refused_completely(running: Service, elsewhere: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     lines = list(json_lines(running, "s"))
     kinds = [json.loads(line)["type"] for line in lines]

@@ -250,7 +250,7 @@ def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     assert list(examine(database)) == []
 
 
-def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) -> None:
+def test_requests_beyond_the_limit_are_refused_with_retry(warm: Service) -> None:
     waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
     with pytest.raises(Busy):
         warm.submit(telling(0.0, key="k"))
@@ -320,7 +320,7 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group(
+def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
 ) -> None:
     """Killed before the commit, it has done nothing; killed after it, everything. So no request has two effects or a

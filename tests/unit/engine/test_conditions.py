@@ -163,7 +163,7 @@ def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> 
         ({"optimizer": "lbfgs"}, {"momentum": "is only active", "nesterov": "is only active"}),
     ],
 )
-def test_what_is_wrong_with_a_point_is_said_once_and_where_it_is(
+def test_each_error_of_a_point_is_reported_once_at_its_parameter(
     changes: dict[str, Value], messages: dict[str, str]
 ) -> None:
     point = {"lr": 0.1, "optimizer": "sgd", "momentum": 0.9, "nesterov": False, "layers": 2, "width": 16}
@@ -191,7 +191,7 @@ def score(u: Array) -> float:
     return float(-sum((k + 1) * (x - 0.3) ** 2 for k, x in enumerate(u)))
 
 
-def test_the_tree_cuts_parents_first_and_no_point_comes_twice() -> None:
+def test_the_tree_cuts_parents_first_and_no_point_is_repeated() -> None:
     """No cell is cut along an axis that is not active in all of it; the first points try every branch."""
     result = run(NESTED, score, 60)
     activity, domain = NESTED.activity, Domain(NESTED)

@@ -102,7 +102,7 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, st.integers(0, 10**6))
 @example("not not not (2 <= n < 4 <= dose + drop)", 381)  # n is up to 2, which is not below 2
-def test_what_boxes_of_several_choices_are_said_to_have_is_never_wrong(text: str, seed: int) -> None:
+def test_bounds_over_boxes_of_several_choices_are_sound(text: str, seed: int) -> None:
     """In a random box with a feasible point, it may hold; in a box where it surely holds, all points are feasible."""
     random, space = np.random.default_rng(seed), Space(FINITE)
     points = Slice(space, {}).points

@@ -78,7 +78,7 @@ def test_constraints_are_kept_and_finite_spaces_end(design: Design) -> None:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_a_point_that_was_given_back_or_excluded_leaves_no_repetition(design: Design) -> None:
+def test_released_and_excluded_points_are_not_repeated(design: Design) -> None:
     space = unit_space(2)
     state = sampling.start(space, Config(design), 0)
     out = np.array([ask(state, np.zeros((0, 2)))])

@@ -171,7 +171,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("mixture", "fault"), WRONG)
-def test_what_is_no_mixture_is_said_with_its_place(mixture: Mixture, fault: tuple[tuple[object, ...], str]) -> None:
+def test_the_error_of_a_non_mixture_names_its_parameters(
+    mixture: Mixture, fault: tuple[tuple[object, ...], str]
+) -> None:
     parameters = (
         FloatAxis("a", 0.0, 1.0),
         FloatAxis("b", 0.0, 0.5),

@@ -58,7 +58,7 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
 
 @settings(max_examples=500)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
-def test_as_many_integers_as_are_allowed_are_told_apart(axis: IntAxis, share: float) -> None:
+def test_the_maximum_number_of_integers_can_be_distinguished(axis: IntAxis, share: float) -> None:
     """Each integer decodes to itself, and the next one is at another position."""
     for index in {0, int(share * (axis.count - 2)), axis.count - 2}:
         value, following = axis.value(index), axis.value(index + 1)
@@ -102,7 +102,7 @@ def test_a_value_with_the_rounding_errors_of_a_computation_is_one_of_the_steps()
     assert axis.problem("0.1") == "must be a finite number between 0.0 and 1.0"
 
 
-def test_lists_are_told_apart_as_json_tells_them() -> None:
+def test_lists_are_compared_as_json() -> None:
     axis = ChoiceAxis("layers", ([1], [True], [1, 1], 1, None, []))
     assert [axis.bin(axis.encode(value)) for value in ([1], [True], [1, 1], 1, None, [])] == list(range(6))
     assert axis.encode((1, 1)) == axis.encode([1, 1])

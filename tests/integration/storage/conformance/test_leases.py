@@ -78,7 +78,7 @@ def test_overdue_trials_are_in_order_of_number_whenever_their_leases_ran_out(con
     assert overdue(connection) == [1, 2, 3, 4]
 
 
-def test_overdue_trials_are_whole_rows(connection: sa.Connection) -> None:
+def test_overdue_trials_are_complete_rows(connection: sa.Connection) -> None:
     row = trial(1, leased_until=NOW - SECOND)
     trials.add(connection, [row])
     assert trials.overdue(connection, "s", NOW) == [row]

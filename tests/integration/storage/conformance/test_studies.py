@@ -84,7 +84,7 @@ def test_a_study_is_current_until_it_is_written_to(connection: sa.Connection) ->
     assert studies.is_current(connection, studies.get(connection, "s"))
 
 
-def test_a_study_that_was_made_anew_under_the_same_id_is_another(connection: sa.Connection) -> None:
+def test_a_study_recreated_with_the_same_id_is_another(connection: sa.Connection) -> None:
     """Although it has the same version."""
     before = studies.get(connection, "s")
     delete_study(connection, "s")
@@ -157,7 +157,7 @@ def test_a_page_has_the_newest_first(connection: sa.Connection) -> None:
     assert [row.id for row in studies.bounded_page(connection, None, 10).rows] == ["b", "a", "c", "s"]
 
 
-def test_a_page_has_whole_rows(connection: sa.Connection) -> None:
+def test_a_page_has_complete_rows(connection: sa.Connection) -> None:
     assert studies.bounded_page(connection, None, 10).rows == [study("s")]
 
 

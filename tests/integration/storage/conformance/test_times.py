@@ -45,7 +45,7 @@ def test_a_time_comes_back_in_utc_whatever_zone_it_was_given_in(connection: sa.C
         assert (found, found.utcoffset()) == (NOW, timedelta(0)), name
 
 
-def test_the_hour_that_comes_twice_is_not_confused(connection: sa.Connection) -> None:
+def test_the_repeated_hour_of_a_clock_change_is_unambiguous(connection: sa.Connection) -> None:
     for fold in (0, 1):
         when = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Rome"), fold=fold)
         assert stored(connection, when) == when.astimezone(UTC)

@@ -114,7 +114,7 @@ def test_claimable_is_of_one_study(connection: sa.Connection) -> None:
     assert trials.claimable(connection, "s", 10) == []
 
 
-def test_claimable_gives_whole_rows(connection: sa.Connection) -> None:
+def test_claimable_returns_complete_rows(connection: sa.Connection) -> None:
     row = trial(1, state="released", leased_until=None, worker=None)
     trials.add(connection, [row])
     assert trials.claimable(connection, "s", 10) == [row]

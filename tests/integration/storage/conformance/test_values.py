@@ -66,7 +66,7 @@ def test_negative_zero_in_a_column_comes_back_as_a_zero(connection: sa.Connectio
     assert tolerance == 0.0
 
 
-def test_a_whole_float_comes_back_as_a_float(connection: sa.Connection) -> None:
+def test_an_integral_float_stays_a_float(connection: sa.Connection) -> None:
     """Although SQLite writes it as an integer."""
     assert isinstance(put(connection, tolerance=3.0).tolerance, float)
     assert isinstance(put(connection, tags={"value": 3.0}).tags["value"], float)

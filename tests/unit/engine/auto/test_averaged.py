@@ -150,7 +150,7 @@ def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
-def test_a_result_far_from_all_others_makes_everything_be_learned_anew() -> None:
+def test_an_outlier_makes_all_members_learn_again() -> None:
     X, values = noisy(30)
     problem = Problem(unit_space(2), Config(), 0)
     found = learned(X, values)

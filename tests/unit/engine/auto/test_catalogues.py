@@ -71,7 +71,7 @@ def test_the_best_rows_are_found_among_many(count: int) -> None:
     assert sorted(ranks)[2] <= count // 1000
 
 
-def test_no_row_comes_twice_and_no_withdrawn_one_comes_at_all() -> None:
+def test_no_row_is_repeated_and_no_withdrawn_one_is_suggested() -> None:
     gone = (0, 3, 17)
     state, found = searched(rows(20, withdrawn=gone), 17)
     assert sorted([*found, *gone]) == list(range(20))

@@ -171,7 +171,7 @@ def test_a_small_study_learns_at_once(searches: list[int]) -> None:
     assert searches
 
 
-def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
+def test_parameters_of_another_engine_revision_are_learned_again() -> None:
     """From the results alone: the points that were cut and evaluated stay."""
     result = run(unit_space(2), wave, 30)
     kept = {**auto.learned(result.state), "revision": REVISION - 1, "noise": "in other units"}

@@ -44,7 +44,7 @@ def seeming_noisy(objective: Callable[[Array], float], noise: float) -> int:
     return sum(told(objective, noise, seed).seems_noisy for seed in range(SEEDS))
 
 
-def test_noise_on_a_smooth_function_is_told_from_roughness() -> None:
+def test_noise_is_distinguished_from_roughness() -> None:
     """Noise of a tenth of the range is detected in at least two of three studies; without noise, in none."""
     assert seeming_noisy(bowl, 0.05) >= 2 * SEEDS // 3
     assert seeming_noisy(bowl, 0.0) == 0

@@ -67,7 +67,7 @@ def test_pending_and_failed_points_count_as_taken() -> None:
     assert not auto.exhausted(result.state, np.array(awaiting + rest[1:]))
 
 
-def test_a_point_told_twice_does_not_exhaust_a_space() -> None:
+def test_a_repeated_result_does_not_exhaust_a_space() -> None:
     """4 results at 2 of 4 points: the two others are left."""
     space = Space((ChoiceAxis("a", (False, True)), ChoiceAxis("b", (False, True))))
     state = auto.start(space, Config(), 0)
@@ -108,7 +108,7 @@ def test_large_finite_spaces_give_no_point_twice_either() -> None:
 # --- parameters ---
 
 
-def test_no_point_comes_twice_beside_a_real_axis_either() -> None:
+def test_no_point_is_repeated_in_a_space_with_a_real_axis() -> None:
     """Without noise, no known point is evaluated again, even long after the optimum was found."""
     space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 6), ChoiceAxis("c", ("a", "b", "c"))))
     optimum = space.encode({"x": 0.3, "n": 4, "c": "b"})

@@ -38,7 +38,7 @@ def mixed_score(u: Array) -> float:
 
 
 @pytest.mark.parametrize("fixed", FIXED, ids="+".join)
-def test_fixed_coordinates_are_held_and_no_point_comes_twice(fixed: dict[str, Value]) -> None:
+def test_fixed_coordinates_are_kept_and_no_point_is_repeated(fixed: dict[str, Value]) -> None:
     """On every kind of axis, beside known, pending and failed points; a slice of two points ends after these."""
     state, within = run(MIXED, mixed_score, 12).state, Slice(MIXED, fixed)
     pending, failed = (within.put(each) for each in np.split(MIXED.snap(np.random.default_rng(0).random((4, 7))), 2))
