@@ -127,7 +127,7 @@ def measure_auto(count: int, steps: int) -> dict[str, Any]:
 
 
 def resident_megabytes() -> float:
-    """Current memory of this process, after releasing rows and keys that a server would not keep."""
+    """Current memory of this process in MiB; the caller releases rows and keys that a server would not keep."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 

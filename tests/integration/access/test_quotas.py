@@ -71,7 +71,7 @@ def test_many_at_once_on_two_servers_do_not_exceed_the_number_of_studies(guarded
     assert sorted(answers) == [201] * 3 + [403] * 9
 
 
-def test_trials_and_points_of_ones_own_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
+def test_trials_and_user_supplied_points_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
     with guarded.client(guarded.token("tri", "work", quotas={"trials": 4})) as user:
         user.post("/v1/studies", json=named("tri"))
         root = "/v1/studies/tri"

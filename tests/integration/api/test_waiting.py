@@ -90,7 +90,7 @@ def number(answer: httpx.Response) -> int:
     return int(trial["number"])
 
 
-def test_a_result_lets_a_waiting_worker_go_on_at_once(lab: Lab) -> None:
+def test_a_result_lets_a_waiting_worker_continue_at_once(lab: Lab) -> None:
     asked = lab.asks()
     lab.tell(1)
     answer = asked.result(PATIENCE)
@@ -98,7 +98,7 @@ def test_a_result_lets_a_waiting_worker_go_on_at_once(lab: Lab) -> None:
     assert answer.headers["preference-applied"] == "wait=60"
 
 
-def test_a_study_that_resumes_lets_all_go_on_as_far_as_there_is_room(lab: Lab) -> None:
+def test_a_study_that_resumes_lets_all_continue_as_far_as_there_is_room(lab: Lab) -> None:
     lab.client.patch("/v1/studies/s", json={"state": "paused", "pending_limit": 4})
     asked = [lab.asks() for _ in range(5)]
     lab.client.patch("/v1/studies/s", json={"state": "running"})

@@ -132,7 +132,7 @@ def reserved(api: httpx.Client) -> int:
     return number
 
 
-def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_goes_on_when_turned_on(database_url: str) -> None:
+def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_continues_when_turned_on(database_url: str) -> None:
     gone = f"http://127.0.0.1:{free_port()}/"
     with server(database_url, webhook_hours=1e-6) as api:
         study(api)

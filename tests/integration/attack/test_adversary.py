@@ -76,7 +76,7 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
         assert 1 <= len(read) <= 3 * 10, "once or twice by each of the ten streams of the study, and as it began"
 
 
-def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_a_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
     """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:

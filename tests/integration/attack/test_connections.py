@@ -70,7 +70,7 @@ def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
             refused(answer(sock), 431)
 
 
-def test_the_limit_is_of_each_header_on_a_connection_that_goes_on(address: str) -> None:
+def test_the_limit_is_of_each_header_on_a_connection_that_continues(address: str) -> None:
     with connection(address) as sock:
         for _ in range(5):
             sock.sendall(get("/healthz", "X: " + "a" * (HEADER // 2)))
@@ -122,7 +122,7 @@ def test_a_connection_that_cannot_begin_is_ended() -> None:
         httpx.get(address, timeout=60)
 
 
-def test_more_event_streams_than_allowed_are_refused_and_others_go_on(address: str) -> None:
+def test_more_event_streams_than_allowed_are_refused_and_others_continue(address: str) -> None:
     stream = {"Accept": "text/event-stream"}
     with httpx.Client(base_url=address, timeout=60) as client, ExitStack() as stack:
         lines = []

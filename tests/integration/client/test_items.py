@@ -48,7 +48,7 @@ def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
         found[ITEMS]
 
 
-def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> None:
+def test_only_the_pages_that_are_needed_are_read_each_once(server: str) -> None:
     with proxy(server) as through, Client(through.url) as client:
         found = client.study("s").observations()
         through.sent.clear()
@@ -62,7 +62,7 @@ def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> N
         assert len(through.sent) == 3
 
 
-def test_a_list_goes_on_where_a_failure_has_stopped_it(server: str) -> None:
+def test_a_list_continues_where_a_failure_has_stopped_it(server: str) -> None:
     with proxy(server) as through, Client(through.url, retry_for=0) as client:
         found = client.study("s").observations()
         assert found[0].seq == 1

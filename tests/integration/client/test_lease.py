@@ -43,7 +43,7 @@ def test_a_result_reported_to_the_study_is_that_of_the_block(study: Study, caplo
     assert not caplog.records
 
 
-def test_an_exception_fails_the_trial_with_its_text_and_goes_on(study: Study) -> None:
+def test_an_exception_fails_the_trial_with_its_text_and_continues(study: Study) -> None:
     with pytest.raises(ZeroDivisionError), study.trial():
         _ = 1 / 0
     (trial,) = study.trials()

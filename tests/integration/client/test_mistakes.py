@@ -30,7 +30,7 @@ def unlucky(x: float) -> float:
     raise ZeroDivisionError(f"at {x}")
 
 
-def test_a_study_that_failures_have_paused_ends_the_run_and_says_how_to_go_on(study: Study) -> None:
+def test_a_study_that_failures_have_paused_ends_the_run_and_says_how_to_continue(study: Study) -> None:
     with pytest.raises(NoTrialAvailable, match=r"trials in a row failed.*study\.resume\(\)") as caught:
         study.run(unlucky)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)

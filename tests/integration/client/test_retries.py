@@ -123,7 +123,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
-def test_a_server_that_is_not_there_is_reported_in_two_lines_with_the_remedy(
+def test_an_unreachable_server_is_reported_in_two_lines_with_the_remedy(
     nobody: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Client(nobody, retry_for=0.5) as client, pytest.raises(ConnectionFailed) as caught:

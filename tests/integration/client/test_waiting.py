@@ -31,7 +31,7 @@ def awaiting(url: str) -> RunReport:
 
 
 @pytest.mark.parametrize("run", [blocking, awaiting])
-def test_the_server_waits_for_the_run_and_lets_it_go_on(
+def test_the_server_waits_for_the_run_and_lets_it_continue(
     server: str, study: Study, run: Callable[[str], RunReport]
 ) -> None:
     study.pause()

@@ -222,7 +222,7 @@ def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: Ma
     assert isinstance(last.get(timeout=PATIENCE), Answered)
 
 
-def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str) -> None:
     with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)

@@ -111,7 +111,7 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     assert "poor_predictions" not in checks(running)
 
 
-def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -> None:
+def test_a_choice_that_is_tried_or_issued_is_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
     told = assessment(running, "s").findings

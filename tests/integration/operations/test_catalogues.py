@@ -59,7 +59,7 @@ def changed(running: Service, **fields: Any) -> Any:
     return change(running, "s", body.changes()).view
 
 
-def test_each_row_is_suggested_once_and_the_study_goes_on_when_rows_are_added(running: Service) -> None:
+def test_each_row_is_suggested_once_and_the_study_continues_when_rows_are_added(running: Service) -> None:
     study(running, 9)
     assert sorted(evaluated(running, 9)) == [f"m{row}" for row in range(9)]
     over = suggest(running, "s", Ask()).view

@@ -91,7 +91,7 @@ def test_values_that_leave_no_feasible_point_are_refused(running: Service) -> No
     assert "leaves no point that satisfies the study's constraint 2" in str(refusal.value)
 
 
-def test_a_finite_study_is_complete_when_its_feasible_points_are_handed_out(running: Service) -> None:
+def test_a_finite_study_is_complete_when_its_feasible_points_are_issued(running: Service) -> None:
     create(running, definition(parameters=FINITE, constraints=["a * b <= 4", "a <= b"]))
     answer = suggest(running, "s", Ask(9)).view
     found = {(trial.parameters["a"], trial.parameters["b"]) for trial in answer.trials}

@@ -136,7 +136,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
     assert running.do(manage.get("s")).view.counts.trials == 0
 
 
-def test_a_trial_that_waits_is_handed_out_in_its_context_only(running: Service) -> None:
+def test_a_trial_that_waits_is_issued_in_its_context_only(running: Service) -> None:
     """Such as a queued trial, whose values include a context."""
     create(running, with_context())
     queued = queue(running, "s", {"speed": 1.0, "glue": "slow", **WET}).view.number
@@ -144,7 +144,7 @@ def test_a_trial_that_waits_is_handed_out_in_its_context_only(running: Service) 
     assert suggest(running, "s", Ask(context=WET)).view.trials[0].number == queued
 
 
-def test_a_finite_space_ends_in_one_context_and_goes_on_in_another(running: Service) -> None:
+def test_a_finite_space_ends_in_one_context_and_continues_in_another(running: Service) -> None:
     create(running, with_context(parameters=[GLUE, MACHINE]))
     answer = suggest(running, "s", Ask(5, context={"machine": "A"})).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (2, "fixed_exhausted", "running")

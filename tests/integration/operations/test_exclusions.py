@@ -102,7 +102,7 @@ def test_results_at_excluded_combinations_are_refused_with_the_number_of_the_con
         suggest(running, "s", Ask(fixed={"catalyst": "PPh3", "temperature": 100.0}))
 
 
-def test_a_study_is_complete_when_the_combinations_that_are_left_are_handed_out(running: Service) -> None:
+def test_a_study_is_complete_when_the_combinations_that_are_left_are_issued(running: Service) -> None:
     few = ['(catalyst == "XPhos" and solvent == "DMF") or (catalyst == "PPh3" and solvent == None)', "n == 1"]
     create(running, definition(parameters=[CATALYST, SOLVENT, N], constraints=few))
     answer = suggest(running, "s", Ask(9)).view

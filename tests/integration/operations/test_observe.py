@@ -136,7 +136,7 @@ def test_an_attempt_that_lost_its_lease_cannot_fail_the_next_one(
     assert read.trial(running, "s", trial).state == "active"
 
 
-def test_a_value_arrives_after_all_leases_ran_out(running: Service, trial: int, clock: ManualClock) -> None:
+def test_a_value_arrives_after_all_leases_expired(running: Service, trial: int, clock: ManualClock) -> None:
     for _ in range(3):
         lease_again(running, clock)
     assert read.trial(running, "s", trial).state == "failed"

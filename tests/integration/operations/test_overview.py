@@ -62,7 +62,7 @@ def test_the_records_are_those_of_the_results_that_count(running: Service) -> No
     [{}, {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]}],
     ids=["", "constrained"],
 )
-def test_the_records_go_on_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
+def test_the_records_continue_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
     """Partial results have the same records as complete ones; results that violate a constraint have none."""
     study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
     for i, value in enumerate(VALUES):

@@ -52,7 +52,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_a_study_goes_on_in_another_kind_of_database(
+def test_a_study_continues_in_another_kind_of_database(
     running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
     busy_study(running, clock, algorithm=SYSTEMS[system])

@@ -27,7 +27,7 @@ def test_asha_has_marks_at_the_rungs_and_a_report_competes_at_the_highest_it_has
     assert rule.mark(9, 12) is None
 
 
-def test_of_each_rung_about_one_in_eta_goes_on_whichever_sign_is_better() -> None:
+def test_of_each_rung_about_one_in_eta_continues_whichever_sign_is_better() -> None:
     """With trials in random order."""
     rule, draw = AshaRule(rule="asha", max_steps=81, eta=3), random.Random(1)
     for sign in (1.0, -1.0):

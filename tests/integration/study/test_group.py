@@ -186,7 +186,7 @@ def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: floa
 
 
 @pytest.mark.parametrize("where", ["here", "on another server"])
-def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_go_on(
+def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_continue(
     warm: Service, database: Database, clock: ManualClock, where: str
 ) -> None:
     server = warm if where == "here" else Service(database, clock=clock)
@@ -359,7 +359,7 @@ def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, 
     assert list(examine(database)) == []
 
 
-def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(running: Service, study: str) -> None:
+def test_points_of_a_deleted_study_are_not_issued_in_a_new_one_of_its_name(running: Service, study: str) -> None:
     """The new study reaches the same position in its log through a result that arrives together with a suggestion."""
     observe(running, study, Value(1.0, parameters=POINT))
     get(running, study)  # waits until its model has prefetched a point

@@ -85,7 +85,7 @@ def test_falkon_is_tuned_and_tested() -> None:
         assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
 
 
-def test_a_posterior_fitted_anew_is_the_one_that_was_updated() -> None:
+def test_a_posterior_fitted_again_is_the_one_that_was_updated() -> None:
     """For an exact system, one row per evaluation gives the same posterior as one row per point with counts."""
     entry = EXPERIMENTS["gp-threds"].variants("Branin")["ada-gp-ucb"]
     state, values = ada_bkb.start(SQUARE["Branin"].space, entry.config, 0), np.random.default_rng(0).normal(size=30)
@@ -175,7 +175,7 @@ def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
 
 
 @pytest.mark.long
-def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_evaluation_that_was_stopped_continues_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "paper.json"
     options = ["run", "--parts", "shallow", "--variants", "N = 3", "--steps", "5", "--out", str(out)]
     first = CliRunner().invoke(evaluation.app, [*options, "--seeds", "1"])

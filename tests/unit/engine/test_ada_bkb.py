@@ -117,7 +117,7 @@ def restore(result: Run) -> ada_bkb_module.State:
 
 @pytest.mark.parametrize("branching", [2, 3])
 @pytest.mark.parametrize("steps", [1, 7, 40])
-def test_restored_state_goes_on_as_the_uninterrupted_one(branching: int, steps: int) -> None:
+def test_restored_state_continues_as_the_uninterrupted_one(branching: int, steps: int) -> None:
     """Restored from results, cells and dictionary: the next 15 suggestions, dictionaries and leaf sets are the same."""
 
     def objective(u: Array) -> float:

@@ -83,7 +83,7 @@ def test_gp_threds_is_a_function_of_its_results() -> None:
     assert all(after[key.rpartition(".")[0]] == "expanded" for key in after if "." in key)
 
 
-def test_gp_threds_hands_out_different_points_and_takes_their_results_in_any_order() -> None:
+def test_gp_threds_issues_different_points_and_takes_their_results_in_any_order() -> None:
     state, _ = threds(hills, 0, 20)
     together = [suggestion.point for suggestion in islice(gp_threds.suggestions(state, NOTHING), 6)]
     assert len({point.tobytes() for point in together}) == 6

@@ -104,7 +104,7 @@ def test_preparing_changes_no_answer(study: Study) -> None:
     assert study.cells == other.cells
 
 
-def test_a_restored_study_goes_on_like_the_one_that_ran(study: Study) -> None:
+def test_a_restored_study_continues_like_the_one_that_ran(study: Study) -> None:
     """At any time, before and after a suggestion, the next points, cells and dictionaries are the same."""
     for _ in range(STEPS):
         restored = study.restored()

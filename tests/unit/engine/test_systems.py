@@ -125,13 +125,13 @@ def test_only_fixed_points_are_suggested() -> None:
         assert result.cells == {"0": "leaf"}
 
 
-def test_points_that_are_handed_out_together_differ(config: Config) -> None:
+def test_points_that_are_issued_together_differ(config: Config) -> None:
     result = run(unit_space(2), config, hills, 15, noise=0.05)
     together = list(islice(ada_bkb.suggestions(result.state, NOTHING), 12))
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
-def test_a_restored_study_goes_on_like_the_one_that_was_kept(config: Config) -> None:
+def test_a_restored_study_continues_like_the_one_that_was_kept(config: Config) -> None:
     """Restored from results, cells, dictionary and hyperparameters, at any time."""
     space = unit_space(2)
     result = run(space, config, hills, 0)

@@ -109,7 +109,7 @@ def test_the_trial_of_a_program_ended_from_outside_is_released(create: Create, r
     assert (trial.state, trial.attempt) == ("completed", 2)
 
 
-def test_after_kill_9_nothing_is_left_but_a_lease_that_runs_out(create: Create, address: str, folder: Path) -> None:
+def test_after_kill_9_nothing_is_left_but_a_lease_that_expires(create: Create, address: str, folder: Path) -> None:
     study = create(budget=1)
     script = "dirname $ADABKB_PARAMETERS >folder; sleep 60 & echo $! >child; echo $$ >pid; wait"
     with started(address, study, script, "--lease-seconds", "1") as process:

@@ -161,7 +161,7 @@ def test_a_stopped_server_is_reported_and_found_again(other_sqlite: str) -> None
     asyncio.run(session())
 
 
-def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_extra_the_command_names_the_package_to_install(tmp_path: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = table["optional-dependencies"]
     done = adabkb(installed(tmp_path, ["adabkb-client"] + extras["cli"]), "mcp")

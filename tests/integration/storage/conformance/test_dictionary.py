@@ -44,7 +44,7 @@ def test_changing_nothing_changes_nothing(connection: sa.Connection) -> None:
     assert after(connection, [], []) == (1, 2)
 
 
-def test_removing_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+def test_removing_a_missing_row_changes_nothing(connection: sa.Connection) -> None:
     after(connection, [1, 2], [])
     assert after(connection, [], [7]) == (1, 2)
 

@@ -88,7 +88,7 @@ def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connecti
     assert idempotency.find(connection, "", "a") is not None
 
 
-def test_forgetting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+def test_forgetting_a_missing_row_changes_nothing(connection: sa.Connection) -> None:
     """Another server may have deleted them first."""
     add(connection, a=0)
     idempotency.forget(connection, [("s", "b"), ("S", "a")], LATER)

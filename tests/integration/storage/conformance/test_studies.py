@@ -17,11 +17,11 @@ SIMILAR = ["S", "s.b", "s-b", "ss"]
 """Ids that are similar to "s"."""
 
 
-def test_finding_what_is_not_there_gives_none(connection: sa.Connection) -> None:
+def test_finding_a_missing_row_gives_none(connection: sa.Connection) -> None:
     assert studies.find(connection, "nobody") is None
 
 
-def test_getting_what_is_not_there_says_so(connection: sa.Connection) -> None:
+def test_getting_a_missing_row_says_so(connection: sa.Connection) -> None:
     with pytest.raises(StudyNotFound, match="nobody"):
         studies.get(connection, "nobody")
 
@@ -178,7 +178,7 @@ def test_after_the_oldest_study_there_is_none(connection: sa.Connection) -> None
     assert studies.bounded_page(connection, (NOW - TICK, "z"), 10).rows == []
 
 
-def test_of_studies_created_at_the_same_moment_a_page_has_each_once(connection: sa.Connection) -> None:
+def test_of_studies_created_at_the_same_moment_a_page_lists_each_once(connection: sa.Connection) -> None:
     for name in SIMILAR:
         studies.create(connection, study(name))
     first = studies.bounded_page(connection, None, 2).rows

@@ -184,7 +184,7 @@ def told(space: Space, count: int) -> Run:
         pytest.param(WITH_CHOICES, 95, id="choices-earlier", marks=pytest.mark.long),
     ],
 )
-def test_a_restored_state_goes_on_alike_with_the_part_on(space: Space, count: int) -> None:
+def test_a_restored_state_continues_identically_with_the_part_on(space: Space, count: int) -> None:
     """Next points, single and several at once, and hyperparameters are bit-identical."""
     lived, again = told(space, count), told(space, count)
     assert lived.state.checkpoint.hyperparameters.additive is not None

@@ -159,7 +159,7 @@ def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
     assert -1e-9 <= best - max(result.values) < 1e-3
 
 
-def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
+def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
     lived = run(DISK, bowl, 40)
     tree, domain = lived.state.tree, lived.state.problem.domain
     outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}

@@ -170,7 +170,7 @@ def test_a_share_of_many_components_has_a_shorter_lengthscale_before_results() -
     assert learned[1] == pytest.approx(0.22, abs=0.03)
 
 
-def test_cells_without_a_mixture_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
+def test_cells_without_a_mixture_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
     lived = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
     tree, domain = lived.state.tree, lived.state.problem.domain
     for key, status in lived.cells.items():

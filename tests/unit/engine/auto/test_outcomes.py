@@ -132,7 +132,7 @@ def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
     assert min(sums) <= 0.1  # the search looks for the smallest violation, and finds it
 
 
-def test_a_restored_study_goes_on_as_the_one_that_was_kept() -> None:
+def test_a_restored_study_continues_as_the_one_that_was_kept() -> None:
     """Also when a checkpoint was learned ahead of the result that it takes effect with."""
     kept = Study((SUM, FREE)).run(23)
     learned, dictionary = auto.learned(kept.state), auto.dictionary(kept.state)

@@ -289,7 +289,7 @@ def assert_goes_on_alike(one: Run, other: Run, objective: Callable[[Array], floa
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
 @pytest.mark.parametrize("steps", [0, pytest.param(3, marks=pytest.mark.long), 25])
-def test_a_restored_state_goes_on_as_the_uninterrupted_one(space: Space, steps: int) -> None:
+def test_a_restored_state_continues_as_the_uninterrupted_one(space: Space, steps: int) -> None:
     """Restored from record, cells, dictionary and what was learned, through JSON: the next ten suggestions and every
     number in between are the same bit for bit."""
     result = run(space, wave, steps, noise=0.1)
@@ -308,7 +308,7 @@ def test_a_long_study_restored_between_two_checkpoints() -> None:
 
 
 @pytest.mark.parametrize("steps", [29, 30, 31, 36, 45])
-def test_a_restored_state_goes_on_alike_around_the_limit_of_exactness(
+def test_a_restored_state_continues_identically_around_the_limit_of_exactness(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """Compression begins with the result after 31, with a dictionary of 15 that grows by 6 before it is drawn anew:

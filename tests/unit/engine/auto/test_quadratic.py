@@ -163,7 +163,7 @@ def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts()
 
 
 @pytest.mark.parametrize(("space", "objective"), [(unit_space(2), valley), (MIXED, mixed)], ids=["2-d", "mixed"])
-def test_a_restored_study_goes_on_alike(space: Space, objective: object) -> None:
+def test_a_restored_study_continues_identically(space: Space, objective: object) -> None:
     assert callable(objective)
     lived = run(space, objective, 13)
     restored = lived.restored()

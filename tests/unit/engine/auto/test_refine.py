@@ -134,7 +134,7 @@ def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
         tree, taken = found.tree, np.vstack([taken, found.point])
 
 
-def test_a_target_all_but_at_a_taken_centroid_is_reached_all_the_same() -> None:
+def test_a_target_all_but_at_a_taken_centroid_is_reached_nevertheless() -> None:
     """A taken centroid 1e-7 away, nearer than NEAR: the tree is cut on until another centroid is found."""
     domain, centre = Domain(unit_space(2)), np.array([[0.5, 0.5]])
     target = np.array([0.5 + 1e-7, 0.5])

@@ -191,7 +191,7 @@ SPACES = [
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 @pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
-def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
+def test_a_restored_state_continues_identically_while_restarts_run(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
     lived = run(space, objective, steps)
     assert lived.state.restarted_at is not None
@@ -204,7 +204,7 @@ def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objecti
     assert restored.state.restarted_at == lived.state.restarted_at
 
 
-def test_a_restored_state_goes_on_alike_where_axes_do_not_matter() -> None:
+def test_a_restored_state_continues_identically_where_axes_do_not_matter() -> None:
     lived = run(unit_space(12), of_two_axes, 100)
     assert lived.state.restarted_at is not None
     assert not lived.state.relevant_axes.all()

@@ -51,7 +51,7 @@ def test_fixed_coordinates_are_kept_and_no_point_is_repeated(fixed: dict[str, Va
     assert len({point.tobytes() for point in found}) == len(found)
 
 
-def test_a_finite_slice_ends_when_all_its_points_are_handed_out_though_the_space_has_others() -> None:
+def test_a_finite_slice_ends_when_all_its_points_are_issued_though_the_space_has_others() -> None:
     result = run(FINITE, finite_score, 10)
     within, none = Slice(FINITE, {"c": "y"}), np.zeros((0, 3))
     known = within.holds(result.state.record.positions).sum()
