@@ -115,8 +115,8 @@ async def suggest_trials(
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
-    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer has a reason.
-    With `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
+    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer says why. With
+    `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():

@@ -23,8 +23,7 @@ REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE.",
     "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
-    "model's "
-    "point is the likeliest.",
+    "model's point is the most likely to.",
     "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
     "model_busy": "The model did not answer in time; ask again for its point.",
     "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study show gives the "
@@ -226,7 +225,7 @@ def watch(
 
 
 def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
-    """Yield the events after a number as they arrive, until the server ends the stream or the connection breaks."""
+    """Yield the events after a number as they arrive, until the server ends the stream or the connection is lost."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with suppress(ConnectionFailed):
         for line in server.lines(StudyCalls(study).events().path, headers):

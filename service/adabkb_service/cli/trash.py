@@ -25,8 +25,7 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore. Its webhooks and links end; a restored study does not
-    get them back.
+    For 30 days, you can restore it with adabkb trash restore. Its webhooks and links are deleted permanently.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))
@@ -79,7 +78,7 @@ def purge_study(
     as_json: AsJson = False,
 ) -> None:
     """Permanently delete a study in the trash."""
-    _confirm(f"Permanently delete number {deletion} in the trash?", yes=yes)
+    _confirm(f"Permanently delete deletion {deletion} from the trash?", yes=yes)
     server.perform(client_calls.purge_study(deletion))
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 

@@ -90,7 +90,7 @@ class StudyDefinition(Sparse, Body):
 
     id: Annotated[
         StudyId | None,
-        Field(description="id of the study: letters, digits, . _ and -; by default the server draws one"),
+        Field(description="id of the study: letters, digits, . _ and -; by default the server generates one"),
     ] = None
     objectives: Annotated[
         Objectives,
@@ -145,7 +145,7 @@ class StudyDefinition(Sparse, Body):
     early_stopping: Annotated[
         EarlyStopping | None, Field(description="rule that ends a trial before its last step, based on its reports")
     ] = None
-    tags: Annotated[Tags, Field(description="texts to find the study by, such as its owner")] = Field(
+    tags: Annotated[Tags, Field(description="texts by which studies can be found, such as a project")] = Field(
         default_factory=dict
     )
     metrics: Annotated[
@@ -382,8 +382,8 @@ class StudyDefinition(Sparse, Body):
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
-        """Return the errors in the constraints together, by their numbers; empty if a feasible point is found. The
-        check may take some seconds of processor time, so it is not part of the validation."""
+        """Check whether some point satisfies all constraints. Return the errors by the indices of constraints; empty if
+        one does. The check may take some seconds of processor time, so it is not part of the validation."""
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
@@ -412,7 +412,7 @@ class StudyDefinition(Sparse, Body):
 
     @property
     def sign_of_reports(self) -> float:
-        """The same for reported values, which are those of the objective that the early-stopping rule names."""
+        """As ``sign``, for reported values: those of the objective that the early-stopping rule names."""
         named = None if self.early_stopping is None else self.early_stopping.metric
         goals = {each.metric: each.direction for each in self.objectives}
         return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)

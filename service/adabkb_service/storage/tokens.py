@@ -1,5 +1,5 @@
-"""Queries of ``tokens``. Of these, only sessions are deleted, and never the last one: the server requires tokens as
-long as any token is stored."""
+"""Queries of ``tokens``. Only sessions are ever deleted, except the newest one: the server requires tokens as long as
+any token is stored."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token. If it is already revoked, its time of revocation stays."""
+    """Revoke a token. If it is already revoked, keep its time of revocation."""
     query = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
     connection.execute(query, {"revoked_at": at, "id_token": None})
 
@@ -131,7 +131,7 @@ def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] |
 
 
 def lock_user(connection: Connection, user: str) -> None:
-    """Let other transactions that lock the same user wait for this one. (On SQLite, they do so anyway.)"""
+    """Make other transactions that lock the same user wait for this one. (On SQLite, they do so anyway.)"""
     connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 

@@ -48,7 +48,7 @@ def new_container() -> str:
 
 
 def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Ordinal and bytes of each part, from the file's current position."""
+    """Yield the ordinal and the bytes of each part, from the file's current position."""
     return enumerate(iter(lambda: packed.read(PART_BYTES), b""))
 
 

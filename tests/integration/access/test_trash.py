@@ -1,4 +1,4 @@
-"""Deleting puts a study into the trash, and restoring brings all of it back."""
+"""Deletion moves a study to the trash, and restoration brings all of it back."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def ann(guarded: Guarded) -> Iterator[httpx.Client]:
 
 
 def lines(client: httpx.Client, study: str) -> list[str]:
-    """The export, without the times that a request changes."""
+    """The export, without times that requests change."""
     return client.get(f"/v1/studies/{study}/export").text.splitlines()
 
 
 def worked_on(client: httpx.Client, study: str) -> None:
-    """A study with results, a trial at work and a kept answer, shared with bob."""
+    """A study with results, an active trial and a stored answer, shared with bob."""
     client.post("/v1/studies", json={**DEFINITION, "id": study})
     client.post(f"/v1/studies/{study}/suggest", json={"count": 3, "lease_seconds": 3600})
     client.post(f"/v1/studies/{study}/observe", json={"trial": 1, "value": 1.0}, headers={"Idempotency-Key": "told"})
@@ -107,7 +107,7 @@ def test_the_trash_of_others_is_as_if_it_were_empty(
 
 
 def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded, ann: httpx.Client) -> None:
-    """A clock that is far ahead for a moment deletes nothing: the time has to pass."""
+    """A clock that is far ahead for a moment deletes nothing."""
     day = timedelta(days=1)
     ann.post("/v1/studies", json={**DEFINITION, "id": "late"})
     ann.delete("/v1/studies/late")

@@ -1,4 +1,4 @@
-"""Whose step a model process does next: short ones do not wait for long ones, and none waits for ever."""
+"""The order of steps in a model process: short steps do not wait for long ones, and no step waits forever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adabkb_service.inference.step_queue import (
 
 
 class Clock:
-    """Time as a test sets it."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -34,8 +34,8 @@ def clock() -> Clock:
 
 
 def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> int:
-    """Where a step of this kind waits; it is taken away again. A new study waits behind it in the quick lane, as
-    ``take`` of an empty lane would wait for ever."""
+    """Return the lane of a step of this kind, and remove the step. Another study is in the quick lane, since ``take``
+    would block on an empty lane."""
     asked.wait(study, kind)
     clock.seconds += 1000.0
     asked.wait("new", FOLDS)
@@ -49,10 +49,10 @@ def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> in
 def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
     asked = StepQueue(clock)
     for _ in range(20):
-        for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of a heavy study's steps are short
+        for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of the steps of a heavy study are short
             asked.stepped("heavy", FOLDS, seconds)
         asked.stepped("light", FOLDS, LONG_SECONDS / 10)
-    asked.stepped("light", FOLDS, 5 * LONG_SECONDS)  # now and then one is long
+    asked.stepped("light", FOLDS, 5 * LONG_SECONDS)  # sometimes, one is long
     assert (lane_of(asked, clock, "heavy"), lane_of(asked, clock, "light")) == (SLOW, QUICK)
     for _ in range(50):
         asked.stepped("heavy", FOLDS, LONG_SECONDS / 10)

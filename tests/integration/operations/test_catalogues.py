@@ -1,4 +1,4 @@
-"""Catalogues in studies: rows are suggested once, added and withdrawn while the study runs, and the log tells all."""
+"""Catalogues in studies: rows are suggested once, and can be added and withdrawn while the study runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADS = "molecule,size,polarity"
 
 
 def table(count: int, first: int = 0) -> str:
-    """Rows with the numbers of a seed; those of a row are the same in each table."""
+    """Rows with seeded random numbers; a row has the same numbers in each table."""
     lines = (
         f"m{row},{','.join(map(str, np.random.default_rng(row).normal(size=2).round(3)))}"
         for row in range(first, first + count)
@@ -45,7 +45,7 @@ def study(running: Service, count: int, *parameters: dict[str, Any], **fields: A
 
 
 def evaluated(running: Service, count: int) -> list[str]:
-    """The molecules of so many trials, one after the other."""
+    """Evaluate a number of trials one after the other, and return their molecules."""
     found = []
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -133,7 +133,7 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
     [
         ({"withdraw": ["m99"]}, "has 'm99', which is not a row"),
         ({"restore": ["m99"]}, "has 'm99', which is not a row"),
-        ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
+        ({"add": table(2)}, "line 2 names 'm0', which is already in the catalogue"),
         ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
     ],
@@ -191,7 +191,7 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
         (f"{HEADS}\nm1,1", "line 2 has 2 cells, but the header has 3"),
         (f"{HEADS}\nm1,1,2\nm2,1,", "line 3 has '' in column 'polarity'"),
         (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
-        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' like line 2"),
+        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1', as does line 2"),
         (f"{HEADS}\n ,1,2", "line 2 has no name"),
         (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
@@ -221,7 +221,7 @@ def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) ->
     study(running, 20)
     evaluated(running, 2)
     many = "x" * 10_000_000
-    for number in range(30):  # more than a process keeps
+    for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))
     changed(running, withdraw=["m3"])
     assert "m3" not in evaluated(running, 2)

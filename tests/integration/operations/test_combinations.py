@@ -1,5 +1,5 @@
-"""Features of studies together: what goes together is accepted, and its trials and its log are right; the rest is
-refused. The studies are drawn by seed."""
+"""Combinations of features: allowed ones are accepted, and give correct trials and logs; the rest is refused. The
+studies are drawn with a seed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "repeated": {},
     "tolerance": {"tolerance": 1e-9},
 }
-"""Fields of a definition, by what they are about."""
+"""Fields of a definition, by feature."""
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
@@ -84,7 +84,7 @@ EXCLUDED: set[frozenset[str]] = {
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""What does not go together. Decision 0080 has the reasons."""
+"""Pairs that cannot be combined. Decision 0080 gives the reasons."""
 SAME_FIELD = {
     frozenset(pair)
     for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
@@ -125,7 +125,7 @@ DRAWN = 1000
 
 
 def drawn(seed: int) -> list[str]:
-    """Features that go together."""
+    """Draw features that can be combined."""
     rng, found = np.random.default_rng(seed), list[str]()
     for index in rng.permutation(len(FEATURES)):
         each = list(FEATURES)[index]
@@ -171,7 +171,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         if "context" in features:
             context = {"humidity": round(float(rng.random()), 3)}
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
-        # The trials of an answer are on one plate, so an odd plate of two leaves room for one.
+        # The trials of an answer are on one plate, whose last place may be the only free one.
         plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
         if "plates" in features and step == 6:
             control = {**trials[-1].parameters, **(context or {})}
@@ -184,7 +184,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
-        if "plates" in features and step == 2:  # in another well of the same plate
+        if "plates" in features and step == 2:  # a point of the same plate
             value, told = measured(features, trials[0].parameters)
             own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
             observe(running, "s", own)
@@ -203,8 +203,8 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 
 
 def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
-    """A point is one of the study's space, has some values, and is below the end of a periodic parameter; its shares
-    sum to 1 to the last digit."""
+    """Check that a point is in the study's space, has the given values, and is below the end of a periodic parameter,
+    and that its shares sum to exactly 1."""
     space = definition_of(row(running, "s").definition).space()
     assert space.problems(point) == {}
     assert space.admits(point)
@@ -234,7 +234,7 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
 def measured(
     features: list[str], point: dict[str, Any], number: int | None = None
 ) -> tuple[float | None, dict[str, Any]]:
-    """What is measured at a point: the value, unless there are several objectives, and costs and metrics."""
+    """The numbers measured at a point: the value, unless there are several objectives, costs and metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
     value += (point.get("resin", 0.6) - 0.6) ** 2
@@ -242,7 +242,7 @@ def measured(
     told: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
         told = {"cost": 1.0 + price}
-    if "measured" in features and number is None:  # a result without a trial has no seconds
+    if "measured" in features and number is None:  # a result without a trial has no duration
         told = {"cost": 1.0}
     if {"bounds", "objectives"} & set(features):
         told["metrics"] = {METRIC: price}
@@ -254,7 +254,7 @@ def measured(
 
 
 def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
-    """A part of a result, another one from trial to trial: its first numbers, its last ones, or all."""
+    """Report a part of a result, which varies between trials: its first numbers, its last ones, or all."""
     names = list(told["metrics"])
     kept = [names[: number % 3], names[number % 3 :], names][number % 3]
     metrics = {name: told["metrics"][name] for name in kept}
@@ -266,14 +266,14 @@ def tell_some(running: Service, number: int, value: float | None, told: dict[str
 
 
 def add_rest(running: Service, number: int) -> None:
-    """Add what the result of a stopped trial lacks, if it has a result."""
+    """Add the numbers that the result of a stopped trial lacks, if it has a result."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.trial == number and result.missing:
             observe(running, "s", Value(None, number, metrics=dict.fromkeys(result.missing, 3.0)))  # type: ignore[arg-type]
 
 
 def complete(running: Service, *, late: bool) -> None:
-    """Add what results lack; not to every second one unless it is late."""
+    """Add missing numbers to results, to every second one only if ``late``."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.missing and result.trial is not None and (late or result.trial % 2):
             metrics = {name: 2.0 + result.seq for name in result.missing if name != "value"}
