@@ -120,9 +120,11 @@ class Surrogate:
             noise_ratios = noise_ratios + np.where(plates < 0, self.kernel.plates or 0.0, 0.0)
         add_to_diagonal(C, noise_ratios)
         whitening, clipped = _inverse_root(C)
-        born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
+        old = len(self.weights)
+        born = np.empty((len(C), old + len(C)))
         born[:, :old], born[:, old:] = whitening @ -(V @ self.factor), whitening
-        weights = np.append(self.weights, np.zeros(len(C)))
+        weights = np.zeros(old + len(C))
+        weights[:old] = self.weights
         if outputs is not None:
             weights += (whitening @ (outputs - K @ self.weights)) @ born
         factor = np.zeros((len(self.factor) + len(C), len(weights)))
