@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +186,7 @@ class Averaged:
         those: dict[Warp, list[int]] = {}
         for index, member in enumerate(self.members):
             those.setdefault(member.warp, []).append(index)
-        return [(warped, indices, warped.reach(self.worst, self.best)) for warped, indices in those.items()]
+        return [(warped, indices, _reach(warped, self.worst, self.best)) for warped, indices in those.items()]
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -201,6 +201,12 @@ def _middle(medians: Array) -> Array:
     """Return the median, (...), over the members, given their medians, (members, ...)."""
     middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
     return middle
+
+
+@lru_cache(256)
+def _reach(warped: Warp, worst: float, best: float) -> tuple[float, float]:
+    """Return ``Warp.reach``. Most results are neither the worst nor the best, so it stays."""
+    return warped.reach(worst, best)
 
 
 @cache
@@ -237,12 +243,15 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
     fits = _fits(problem, record, given, form, known_errors[given])
     likeliest = max(fits, key=lambda fit: fit.log_density)
     if record.size > AVERAGED:
-        found = [_member(record, known_errors, likeliest, np.zeros_like(likeliest.parameters))]
+        chosen, steps = [likeliest], np.zeros((1, len(likeliest.parameters)))
     else:
         shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
         chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS * shares[-1]))] for k in range(MEMBERS)]
         steps = _steps(likeliest, problem.seed, record.size)
-        found = [_member(record, known_errors, *each) for each in zip(chosen, steps, strict=True)]
+    outputs = {fit.warp: fit.warp.forward(record.values) for fit in chosen}
+    found = [
+        _member(record, known_errors, outputs[fit.warp], fit, step) for fit, step in zip(chosen, steps, strict=True)
+    ]
     members = tuple(each for each in found if each is not None)
     return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
@@ -265,8 +274,9 @@ def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged |
     last, found = slice(record.size - 1, record.size), []
     position, value, known_errors = record.positions[last], record.values[last], errors(problem, record)[last]
     plates = record.plates_of(last)
+    outputs = {warped: warped.forward(value) for warped in {member.warp for member in known.members}}
     for member in known.members:
-        output = member.warp.forward(value)
+        output = outputs[member.warp]
         if not np.abs(output[0]) < FAR:
             return None
         noise = ratios(member.hyperparameters, member.warp, value, known_errors)
@@ -330,16 +340,15 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
     return found
 
 
-def _member(record: Record, known_errors: Array, fit: _Fit, step: Array) -> Member | None:
+def _member(record: Record, known_errors: Array, outputs: Array, fit: _Fit, step: Array) -> Member | None:
     """Return the member whose parameters have this offset, conditioned on the record, whose results have these standard
-    errors, (T,); None if its numbers overflow."""
+    errors and outputs, (T,) each; None if its numbers overflow."""
     evidence = fit.evidence
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
     noises = ratios(hyperparameters, fit.warp, record.values, known_errors)
     kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
-    outputs = fit.warp.forward(record.values)
     try:
         posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises, record.plates)
     except FloatingPointError:
