@@ -145,7 +145,7 @@ def suggestions_within(
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
         beta = _beta(state, step, of_rows=bool(within.catalogues))
-        point = _first_of_catalogue(state, within, out)
+        point = None if step and trust_of(seen) else _first_of_catalogue(state, within, out)
         if point is None:
             point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
         phase = _phase(state, best_row(state, seen), point, beta)
