@@ -193,7 +193,7 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("parameters")
     @classmethod
-    def _distinct_names(cls, parameters: list[Parameter], info: ValidationInfo) -> list[Parameter]:
+    def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
         check_catalogues(parameters, is_stored=cls.may_be_edited)
         names: set[str] = set()
         for parameter in parameters:
@@ -206,7 +206,7 @@ class StudyDefinition(Sparse, Body):
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
-        known = context.faults(parameters, has_several=bool(info.data.get("objectives")))
+        known = context.faults(parameters)
         if faults := (conditions.faults(parameters) if are_at_hand(parameters) else []) + known:
             raise ValidationError.from_exception_data("parameters", faults)
         return parameters

@@ -134,7 +134,7 @@ def suggestions_within(
     The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
     out = handed_out(state, pending, failed, replaced)
-    search = search_view(state, state.surrogate, state.warp, state.record.values, out)
+    search = search_view(state, state.surrogate, state.warp, state.record.values, out, within)
     while not exhausted(state, out.positions, within):
         again = _to_repeat(state, out, within)
         if again is not None:
