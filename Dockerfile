@@ -8,6 +8,7 @@ COPY client client
 COPY integrations integrations
 COPY migrations migrations
 COPY docs docs
+COPY site site
 COPY deploy deploy
 COPY examples examples
 COPY benchmarks/quality/data/README.md benchmarks/quality/data/README.md

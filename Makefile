@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 EXTRAS := .[server,dask,hydra,mcp,mlflow,oidc,optuna,otel,plot,ray,sklearn,wandb]
-SITE := service/adabkb_service/_site/index.html
+SITE := site/adabkb_docs/pages/index.html
 NATIVE := service/adabkb_service/engine/native
 LOOPS := $(NATIVE)/inner-loops.so
 PAGES := mkdocs.yml $(shell find docs deploy examples benchmarks/results client/adabkb_client -type f -not -path '*/__pycache__/*')
@@ -25,12 +25,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 install: $(LOOPS) $(SITE)
 
-$(STAMP): pyproject.toml client/pyproject.toml client/adabkb_client/_version.py constraints.txt
+$(STAMP): pyproject.toml client/pyproject.toml site/pyproject.toml client/adabkb_client/_version.py constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
 	@$(INSTALL) 'pip>=25.1' hatchling 'setuptools>=70.1' ziglang  # pip with --group, and what builds the packages, setuptools that of Hydra (with bdist_wheel): without them, pip would install other copies for the build alone
-	@ADABKB_RELEASE=1 $(INSTALL) --no-build-isolation -e ./client -e '$(EXTRAS)' --group dev --group bench
+	@ADABKB_RELEASE=1 $(INSTALL) --no-build-isolation -e ./client -e ./site -e '$(EXTRAS)' --group dev --group bench
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores, which pip does not; some files are for other Pythons
 	@touch $@
 
@@ -158,9 +158,9 @@ bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; r
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
 	@.venv-pin/bin/python -m pip install --quiet 'pip>=25.1'
-	@ADABKB_RELEASE=1 .venv-pin/bin/python -m pip install --quiet -e ./client -e '$(EXTRAS)' --group dev --group bench
+	@ADABKB_RELEASE=1 .venv-pin/bin/python -m pip install --quiet -e ./client -e ./site -e '$(EXTRAS)' --group dev --group bench
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 
 clean:
-	@rm -rf service/adabkb_service/_site $(NATIVE)/*.so dist sbom.cdx.json .venv .venv-audit .venv-minimum .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf site/adabkb_docs/pages $(NATIVE)/*.so dist sbom.cdx.json .venv .venv-audit .venv-minimum .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,5 +1,5 @@
-"""What is built with the package: the inner loops from C, and the documentation, which the server ships; and where the
-client comes from that it needs.
+"""What is built with the package: the inner loops from C; and where the client and the documentation come from that it
+needs.
 
 ``python hatch_build.py`` builds the inner loops for a checkout. The compiler is Zig's, a package of PyPI that is
 installed for the build alone, or the one that the environment variable ``CC`` names.
@@ -70,23 +70,26 @@ def _compiler() -> list[str]:
 
 
 class Dependencies(MetadataHookInterface):
-    """Needs the client of the same version. In a checkout it is the folder beside, so that ``pip install .`` does
-    without an index; for a release, and where the client is installed editable, the environment variable
-    ``ADABKB_RELEASE`` makes it the distribution of that name."""
+    """Needs the client of the same version, and the server needs the documentation. In a checkout they are folders of
+    it, so that ``pip install .`` needs no index with them. For a release, and where they are installed as editable,
+    the environment variable ``ADABKB_RELEASE`` makes them the distributions of those names."""
 
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the dependencies."""
-        client = ROOT / "client"
-        is_checkout = (client / "pyproject.toml").exists() and not (ROOT / "PKG-INFO").exists()
+        is_checkout = (ROOT / "client/pyproject.toml").exists() and not (ROOT / "PKG-INFO").exists()
         is_release = "ADABKB_RELEASE" in os.environ or not is_checkout
-        where = f"=={metadata['version']}" if is_release else f" @ {client.as_uri()}"
-        metadata["dependencies"] = [f"adabkb-client{where}"]
+
+        def needed(name: str, folder: str) -> str:
+            return f"{name}=={metadata['version']}" if is_release else f"{name} @ {(ROOT / folder).as_uri()}"
+
+        docs = needed("adabkb-docs", "site")
+        metadata["dependencies"] = [needed("adabkb-client", "client"), f"{docs} ; extra == 'server'"]
 
 
 class Hook(BuildHookInterface[Any]):
-    """Compiles the inner loops, in place for a checkout. Builds ``docs/`` for the wheel; a warning is an error."""
+    """Compiles the inner loops, in place for a checkout."""
 
     PLUGIN_NAME = "custom"
     _folder: tempfile.TemporaryDirectory[str] | None = None
@@ -96,21 +99,13 @@ class Hook(BuildHookInterface[Any]):
         return [] if os.environ.get("CC") else COMPILER
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build both."""
+        """Compile them."""
         if version == "editable":
             compile_inner_loops(ROOT / "service" / NATIVE)
             return
         self._folder = tempfile.TemporaryDirectory()
-        libraries, site = Path(self._folder.name, "native"), Path(self._folder.name, "site")
-        libraries.mkdir()
+        libraries = Path(self._folder.name)
         compile_inner_loops(libraries)
-        command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(site)]
-        subprocess.run(
-            [*command, "--config-file", str(ROOT / "mkdocs.yml")],
-            env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-            check=True,
-        )
-        build_data["force_include"][str(site)] = "adabkb_service/_site"
         for library in libraries.iterdir():
             build_data["force_include"][str(library)] = (NATIVE / library.name).as_posix()
         known = None if os.environ.get("CC") else target()

@@ -11,14 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adabkb_service.engine.auto.checkpoint import REVISION
+
 RESULTS = Path(__file__).parent / "results"
 
 
 def provenance(module: str) -> dict[str, Any]:
-    """The command, and the versions and properties of the machine that affect the numbers."""
+    """The command, and the versions, the revision of the ``auto`` profile and the properties of the machine that affect
+    the numbers."""
     return {
         "command": " ".join(["python -m", module, *sys.argv[1:]]),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
+        "revision": REVISION,
         "machine": {"architecture": platform.machine(), "cores": os.cpu_count(), "blas_threads": 1},
     }
 

@@ -331,7 +331,8 @@ class AsyncStudyMethods:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any. The model's point is then the best one in
-                this context, whether evaluated or not. Without the context, there is no such point.
+                this context, whether evaluated or not. Without the context, there is no such point. With several
+                objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -341,17 +342,22 @@ class AsyncStudyMethods:
             self._calls.recommendation(feasible_probability=feasible_probability, context=context)
         )
 
-    async def front(self, *, feasible_probability: float | None = None) -> Front:
+    async def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
+            context: values of all context parameters, if the study has any. The model's front is the one in this
+                context; without the context it is empty.
 
         Raises:
-            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
+            Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
+                context does not fit the study.
         """
-        return await self._transport.perform(self._calls.front(feasible_probability=feasible_probability))
+        return await self._transport.perform(
+            self._calls.front(feasible_probability=feasible_probability, context=context)
+        )
 
     async def predict(self, points: Sequence[Parameters]) -> list[Prediction]:
         """Return the model's prediction of the objective at each point.

@@ -214,7 +214,7 @@ class Client:
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
 
-        Its webhooks and links are deleted permanently.
+        While it is in the trash, its webhooks send nothing and its links do not work.
 
         Raises:
             NotFound: there is no study with this id.
@@ -227,7 +227,7 @@ class Client:
         return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
-        """Restore a deleted study. It continues in the state in which it was deleted.
+        """Restore a deleted study. It continues in the state in which it was deleted, with its webhooks and links.
 
         Args:
             id: the study's id.

@@ -353,7 +353,8 @@ class StudyCalls(ReportCalls):
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any. The model's point is then the best one in
-                this context, whether evaluated or not. Without the context, there is no such point.
+                this context, whether evaluated or not. Without the context, there is no such point. With several
+                objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -364,17 +365,22 @@ class StudyCalls(ReportCalls):
             params["context"] = json.dumps(point(context))
         return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
-    def front(self, *, feasible_probability: float | None = None) -> Steps[Front]:
+    def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Steps[Front]:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
+            context: values of all context parameters, if the study has any. The model's front is the one in this
+                context; without the context it is empty.
 
         Raises:
-            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
+            Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
+                context does not fit the study.
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
+        if context is not None:
+            params["context"] = json.dumps(point(context))
         return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
 
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:

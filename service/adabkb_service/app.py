@@ -194,7 +194,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)
     app.state.forwarding = _forwarding(app, running, settings, is_model_worker=is_model_worker)
-    site.install(app, CALLS)
+    site.install(app, CALLS, site.find_pages())
     _add_middleware(app, settings, running)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

@@ -91,8 +91,8 @@ def delete_study(
     caller: CallerDep,
     purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
-    """Delete a study and everything in it. For 30 days, it can be restored from the trash, without its webhooks and
-    links."""
+    """Delete a study and everything in it. For 30 days, it can be restored from the trash. Until then, its webhooks
+    send nothing and its links do not work."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
 
 

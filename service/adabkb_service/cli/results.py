@@ -130,6 +130,7 @@ def front(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
+    context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the Pareto front of several objectives.
@@ -138,8 +139,10 @@ def front(
 
     \b
     adabkb study front forest
+    adabkb study front gluing --context humidity=0.4
     """
-    found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability))
+    known = parse_point(context) if context else None
+    found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability, context=known))
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
     lines += map(_on_front, found["model"])
     if found["hypervolume"] is not None:

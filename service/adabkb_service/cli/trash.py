@@ -25,7 +25,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore. Its webhooks and links are deleted permanently.
+    For 30 days, you can restore it with adabkb trash restore. Until then, its webhooks send nothing and its links do
+    not work.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))
@@ -64,7 +65,7 @@ def restore_study(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a deleted study. It continues where it was."""
+    """Restore a deleted study. It continues where it was, with its webhooks and links."""
     found = server.document(client_calls.restore_study(study, deletion))
     show(found, summary(found), as_json=as_json)
 

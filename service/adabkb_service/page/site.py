@@ -1,6 +1,6 @@
-"""/docs/: the documentation site, which is part of the package, since lab machines may not reach other hosts.
+"""/docs/: the documentation site, which is installed with the server, since lab machines may not reach other hosts.
 
-It is built from ``docs/`` with the package, or by ``make install`` in a checkout; a server never builds anything.
+It is the distribution ``adabkb-docs``. In a checkout, ``make install`` builds it; a server never builds anything.
 """
 
 from __future__ import annotations
@@ -19,23 +19,31 @@ from starlette.types import Receive, Scope, Send
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import wants_page
 
-FOLDER = Path(__file__).parents[1] / "_site"
-NOT_BUILT = (
-    "Releases contain it. In a checkout, `make install` builds it, and `make docs` previews it; the sources are in "
-    "docs/."
+NOT_INSTALLED = (
+    "`pip install adabkb-docs` installs it. In a checkout, `make install` builds it, and `make docs` previews it; the "
+    "sources are in docs/."
 )
 _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 KEPT = HEADERS | {"Cache-Control": "no-cache"}
 """Browsers cache a file and revalidate it each time."""
 
 
-def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
+def find_pages() -> Path | None:
+    """Return the folder of the installed site; None without the distribution ``adabkb-docs``."""
+    try:
+        from adabkb_docs import PAGES  # noqa: PLC0415 (it may be missing)
+    except ModuleNotFoundError:
+        return None
+    return PAGES
+
+
+def install(app: FastAPI, calls: str, folder: Path | None) -> None:
     """Serve the site below ``/docs/``.
 
     Args:
         app: the application with the interactive API page.
         calls: the path of that page. At ``/docs``, programs get it too, and browsers are redirected to the site.
-        folder: the built site.
+        folder: the built site; None if it is not installed.
     """
     (original,) = [route for route in app.routes if isinstance(route, Route) and route.path == calls]
     app.router.routes.remove(original)
@@ -68,20 +76,20 @@ def _policy(page: bytes) -> str:
 
 
 class Site(StaticFiles):
-    """Serves the built site with the web interface's policy. If it is not built, a page explains how to build it."""
+    """Serves the built site with the web interface's policy. Without it, a page explains how to install it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         super().__init__(directory=folder, html=True, check_dir=False)
-        self._index = folder / "index.html"
+        self._index = folder / "index.html" if folder else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         mounted = dict(scope)
         scope["root_path"] = scope["app_root_path"]  # errors name the whole path, as everywhere
-        if self._index.is_file():
+        if self._index and self._index.is_file():
             await super().__call__(mounted, receive, send)
             return
-        told = page(Request(scope), "error.html", 404, title="The documentation is not built", detail=NOT_BUILT)
+        told = page(Request(scope), "error.html", 404, title="The documentation is not installed", detail=NOT_INSTALLED)
         await told(scope, receive, send)
 
     async def get_response(self, path: str, scope: Scope) -> Response:

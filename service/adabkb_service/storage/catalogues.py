@@ -78,6 +78,12 @@ def pieces_of(digest: str) -> Pieces:
         return _known.get(digest) or _in_use[digest]
 
 
+def is_kept(digest: str) -> bool:
+    """Whether ``pieces_of`` finds the table with this digest."""
+    with _guard:
+        return digest in _known or digest in _in_use
+
+
 def are_kept(definition: Mapping[str, Any]) -> bool:
     """Whether the tables of a stored definition are cached; marks them as recently used."""
     with _guard:

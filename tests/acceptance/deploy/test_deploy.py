@@ -19,6 +19,7 @@ import pytest
 import yaml
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
+from packaging.requirements import Requirement
 
 from adabkb_client._version import VERSION
 from adabkb_service.settings import table
@@ -63,13 +64,19 @@ def built(folder: Path, project: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, client_wheel: Path) -> Path:
+def docs_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the documentation, likewise."""
+    return built(tmp_path_factory.mktemp("docs"), ROOT / "site")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, client_wheel: Path, docs_wheel: Path) -> Path:
     """The wheels in an empty environment, with links to the packages of the extra ``server`` only, since installing
     them takes longer than all tests here. Returns the folder of the commands."""
     environment = wheel.parent / "venv"
     venv.create(environment)
     python = environment / "bin" / "python"
-    install = ["install", "--no-compile", "--no-deps", str(client_wheel), str(wheel)]
+    install = ["install", "--no-compile", "--no-deps", str(client_wheel), str(docs_wheel), str(wheel)]
     subprocess.run([sys.executable, *PIP, "--python", python, *install], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
     (described,) = packages.glob("adabkb_service-*.dist-info")
@@ -125,46 +132,49 @@ def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str
 def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, client_wheel: Path, package: str) -> None:
     name = Path(package).name
     wheel = client_wheel if name == "adabkb_client" else wheel
-    made = {"__pycache__", "_site"}
-    files = (path for path in (ROOT / package).rglob("*") if path.is_file() and made.isdisjoint(path.parts))
+    files = (path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     expected = {path.relative_to((ROOT / package).parent).as_posix() for path in files}
     with zipfile.ZipFile(wheel) as archive:
         packed = {file for file in archive.namelist() if file.startswith(f"{name}/")}
     assert f"{name}/py.typed" in packed
-    assert {file for file in packed if not file.startswith((f"{name}/_migrations/", f"{name}/_site/"))} == expected
+    assert {file for file in packed if not file.startswith(f"{name}/_migrations/")} == expected
 
 
-def test_the_client_is_a_wheel_of_its_own_of_which_the_other_needs_the_same_version(
-    wheel: Path, client_wheel: Path
+def test_client_and_documentation_are_wheels_of_which_the_server_needs_the_same_version(
+    wheel: Path, client_wheel: Path, docs_wheel: Path
 ) -> None:
-    assert [each.name.split("-")[:2] for each in (wheel, client_wheel)] == [
-        ["adabkb_service", VERSION],
-        ["adabkb_client", VERSION],
-    ]
-    with zipfile.ZipFile(client_wheel) as archive:
-        assert {name.split("/")[0] for name in archive.namelist()} == {
-            "adabkb_client",
-            f"adabkb_client-{VERSION}.dist-info",
-        }
+    for each, name in {client_wheel: "adabkb_client", docs_wheel: "adabkb_docs"}.items():
+        assert each.name.split("-")[:2] == [name, VERSION]
+        with zipfile.ZipFile(each) as archive:
+            assert {name.split("/")[0] for name in archive.namelist()} == {name, f"{name}-{VERSION}.dist-info"}
+    assert docs_wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.name.split("-")[:2] == ["adabkb_service", VERSION]
+    assert wheel.stat().st_size < 3e6
     with zipfile.ZipFile(wheel) as archive:
-        assert not [name for name in archive.namelist() if name.startswith("adabkb_client")]
+        assert not [name for name in archive.namelist() if name.startswith(("adabkb_client", "adabkb_docs"))]
         (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
     assert f"Requires-Dist: adabkb-client=={VERSION}\n" in metadata
+    assert f"Requires-Dist: adabkb-docs=={VERSION} ; extra == 'server'\n" in metadata.replace("; extra", " ; extra")
 
 
 @pytest.mark.parametrize(
-    ("environment", "client"),
-    [({}, f"adabkb-client @ {(ROOT / 'client').as_uri()}"), ({"ADABKB_RELEASE": "1"}, f"adabkb-client=={VERSION}")],
+    ("environment", "places"),
+    [
+        ({}, {name: f" @ {(ROOT / folder).as_uri()}" for name, folder in {"client": "client", "docs": "site"}.items()}),
+        ({"ADABKB_RELEASE": "1"}, dict.fromkeys(("client", "docs"), f"=={VERSION}")),
+    ],
     ids=["checkout", "release"],
 )
-def test_a_checkout_needs_the_client_beside_it_and_a_release_the_one_of_its_version(
-    environment: dict[str, str], client: str, monkeypatch: pytest.MonkeyPatch
+def test_a_checkout_needs_the_folders_beside_it_and_a_release_the_packages_of_its_version(
+    environment: dict[str, str], places: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So pip can install a checkout without a package index."""
     monkeypatch.delenv("ADABKB_RELEASE", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert ProjectMetadata(str(ROOT), PluginManager()).core.dependencies == [client]
+    needed = [Requirement(each) for each in ProjectMetadata(str(ROOT), PluginManager()).core.dependencies]
+    docs = f"adabkb-docs{places['docs']} ; extra == 'server'"
+    assert needed == [Requirement(f"adabkb-client{places['client']}"), Requirement(docs)]
 
 
 def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tmp_path: Path, server: str) -> None:
@@ -186,18 +196,18 @@ def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tm
     assert packages.isdisjoint({"adabkb_service", "fastapi", "numpy", "pydantic", "sqlalchemy", "typer"})
 
 
-def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) -> None:
+def test_the_documentation_needs_no_other_host(docs_wheel: Path) -> None:
     """It has no inline code, which the content security policy refuses, and loads nothing from other hosts."""
-    with zipfile.ZipFile(wheel) as archive:
-        site = [file for file in archive.namelist() if file.startswith("adabkb_service/_site/")]
+    with zipfile.ZipFile(docs_wheel) as archive:
+        site = [file for file in archive.namelist() if file.startswith("adabkb_docs/pages/")]
         pages = {file: archive.read(file).decode() for file in site if file.endswith(".html")}
     assert len(pages) > 50
     for file, text in pages.items():
         assert not re.search(r"<script(?![^>]*\b(?:src=|application/json))|<style|<[^>]* (?:style|on\w+)=", text), file
         loaded = re.findall(r"<(?:script|img|link|iframe)[^>]*? (?:src|href)=\"?([^\s\">]+)", text)
         assert not [url for url in loaded if "//" in url], file
-    assert "adabkb_service/_site/files/benchmarks/results/quality.json" in site
-    reference = re.sub(r"<[^>]+>|\s", "", pages["adabkb_service/_site/reference/python.html"])
+    assert "adabkb_docs/pages/files/benchmarks/results/quality.json" in site
+    reference = re.sub(r"<[^>]+>|\s", "", pages["adabkb_docs/pages/reference/python.html"])
     assert not [text for text in ("Generator[", "ThebuiltinsTrue", "Listing[") if text in reference], (
         "as callers see it"
     )

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from adabkb_service.page.site import FOLDER
+from adabkb_docs import PAGES as FOLDER
 from tests.acceptance.page.tabs import DESKTOP, PHONE, accessible, tab
 from tests.servers import server_on
 

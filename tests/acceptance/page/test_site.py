@@ -1,4 +1,4 @@
-"""/docs/: the files of the built site, answers for people and programs at /docs, and the message without a built
+"""/docs/: the files of the built site, answers for people and programs at /docs, and the message without an installed
 site."""
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def api(folder: Path) -> Iterator[httpx.Client]:
         yield api
 
 
-def test_a_site_that_is_not_built_says_how_to_get_it(api: httpx.Client) -> None:
+def test_a_site_that_is_not_installed_says_how_to_get_it(api: httpx.Client) -> None:
     answer = api.get("/docs/", headers=BROWSER)
     assert answer.status_code == 404
-    assert "make install" in answer.text
+    assert "pip install adabkb-docs" in answer.text
     assert 'href="/"' in answer.text
 
 

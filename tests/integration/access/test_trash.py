@@ -56,6 +56,25 @@ def test_a_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     assert ann.post("/v1/studies/back/restore").json()["code"] == "deletion_not_found"
 
 
+def test_links_work_again_but_those_that_somebody_revoked(guarded: Guarded, ann: httpx.Client) -> None:
+    ann.post("/v1/studies", json={**DEFINITION, "id": "linked"})
+    links = [ann.post("/v1/studies/linked/links").json() for _ in range(3)]
+    assert ann.delete(f"/v1/studies/linked/links/{links[0]['id']}").status_code == 204
+    assert ann.delete("/v1/studies/linked").status_code == 204
+    with guarded.client(guarded.token("root", "admin")) as root:
+        assert root.delete(f"/v1/tokens/{links[1]['id']}").status_code == 204
+
+    def reads() -> list[int]:
+        return [guarded.send(link["token"], "GET", "/v1/studies/linked").status_code for link in links]
+
+    assert reads() == [401, 401, 401]
+    assert ann.post("/v1/studies", json={**DEFINITION, "id": "linked"}).status_code == 201  # another study of this id
+    assert reads() == [401, 401, 401]
+    assert ann.delete("/v1/studies/linked", params={"purge": "true"}).status_code == 204
+    assert ann.post("/v1/studies/linked/restore").status_code == 200
+    assert reads() == [401, 401, 200]
+
+
 def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.Client) -> None:
     for seed in (1, 2):
         assert ann.post("/v1/studies", json={**DEFINITION, "id": "again", "seed": seed}).status_code == 201

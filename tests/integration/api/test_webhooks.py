@@ -116,6 +116,27 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
     assert told(receiver) == [("trial.done", number) for number in range(1, 5)]
 
 
+def test_webhooks_of_a_restored_study_continue_with_their_secrets(database_url: str) -> None:
+    with receiving(statuses=[500]) as receiver, server(database_url, webhook_retry_seconds=3600) as api:
+        path = study(api)
+        secret = added(api, receiver, "trial.reserved", "trial.done")["secret"]
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"])
+        before = the_webhook(api)
+        assert api.delete(path).status_code == 204
+        assert api.post(f"{path}/restore").status_code == 200
+        api.post(f"{path}/observe", json={"trial": 1, "value": 3})
+        wait_for(lambda: the_webhook(api)["delivered"] == 2)
+        assert told(receiver) == [("trial.reserved", 1), ("trial.done", 1)]
+        assert receiver.received[0][0]["Webhook-Id"] == receiver.received[1][0]["Webhook-Id"]
+        for headers, body in receiver.received:
+            Webhook(secret).verify(body, dict(headers))
+        changed = {"delivered", "delivered_at", "attempts", "failing_since", "error", "next_attempt_at"}
+        assert {name: value for name, value in the_webhook(api).items() if name not in changed} == {
+            name: value for name, value in before.items() if name not in changed
+        }
+
+
 def test_several_servers_send_each_message_once(database_url: str) -> None:
     with server(database_url) as api, server(database_url) as other, receiving() as receiver:
         path = study(api)

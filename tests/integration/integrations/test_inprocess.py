@@ -131,7 +131,7 @@ def test_a_plate_without_a_point_left_is_followed_by_another_and_context_begins_
         ({"shared": ["x"]}, TypeError, "plates must be a dict such as"),
         ({"size": 1}, ValueError, "plates\\['size'\\] must be at least 2"),
         ({"size": 4, "shared": "x"}, TypeError, "must be a list of names"),
-        ({"size": 4, "shared": ["z"]}, ValueError, "'z' is not a parameter"),
+        ({"size": 4, "shared": ["z"]}, ValueError, "'z' is not one of the parameters"),
         ({"size": 4, "shared": ["x", "x"]}, ValueError, "is named twice"),
         ({"size": 4, "shared": ["device"]}, ValueError, "is a fixed parameter"),
         ({"size": 4, "shared": ["slope"]}, ValueError, "has a condition"),

@@ -22,7 +22,18 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.retold import assert_its_log_tells_all
-from tests.integration.operations.verbs import Ask, Failure, Value, edit, observe, queue, repeat, report, suggest
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    change,
+    edit,
+    observe,
+    queue,
+    repeat,
+    report,
+    suggest,
+)
 
 ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
 SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
@@ -37,6 +48,13 @@ CATALOGUE = {
     "kind": "catalogue",
     "table": "\n".join(["dye,size,polarity", *(f"{dye},{k % 5},{k * k % 7}" for k, dye in enumerate(DYES))]),
 }
+OF_ROWS = [
+    'dye not in ["dye 1", "dye 2"]',
+    'not (dye == "dye 3" and speed > 4) or angle > 90',
+]
+"""Constraints of a study with a catalogue."""
+HEAT = {"name": "heat", "kind": "int", "low": 1, "high": 4, "when": {"dye": DYES[:6]}}
+"""A parameter that depends on the row."""
 METRIC = "price"
 OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
 FEATURES: dict[str, dict[str, Any]] = {
@@ -75,8 +93,7 @@ FEATURES: dict[str, dict[str, Any]] = {
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
-        "context": ("objectives", "median", "asha", "per cost", "measured", "stop", "tolerance"),
-        "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
+        "context": ("median", "asha", "stop", "tolerance"),
         "objectives": ("noise", "stop", "tolerance", "baseline"),
         "cost": ("median", "asha"),
         "per cost": ("median", "asha"),
@@ -108,6 +125,8 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["dye"] = CATALOGUE
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
+    if {"conditions", "catalogue"} <= set(features):
+        parameters["heat"] = HEAT
     fields: dict[str, Any] = {"direction": "minimize"}
     if "descriptors" in features:
         parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
@@ -115,6 +134,10 @@ def made(features: list[str]) -> StudyDefinition:
         fields |= FEATURES[each]
     if {"objectives", "early_stopping"} <= fields.keys():
         fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
+    if {"baseline", "catalogue"} <= set(features):
+        fields["baseline"] = {**fields["baseline"], "dye": "dye 4"}
+    if {"constraints", "catalogue"} <= set(features):
+        fields["constraints"] = [*fields["constraints"], *OF_ROWS]
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))
@@ -158,14 +181,15 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
     if "older" in features:
-        create(running, definition(id="old", parameters=list(PLAIN.values()), metrics=[METRIC]))
-        for angle in range(0, 360, 45):
-            point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
-            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
+        create_older(running, features)
     create(running, made(features))
     context: dict[str, Any] | None = None
     trials: list[Trial] = []
+    gone: list[str] = []
     for step in range(9):
+        if "catalogue" in features and step == 4:
+            gone = [DYES[0], DYES[7]]
+            change(running, "s", {"catalogues": {"dye": {"withdraw": gone}}})
         if "edited" in features and step == 5:
             edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
         if "context" in features:
@@ -183,6 +207,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         assert (trials[0].plate is not None) == ("plates" in features)
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
+            assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
         if "plates" in features and step == 2:  # a point of the same plate
             value, told = measured(features, trials[0].parameters)
@@ -194,12 +219,31 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
             assert [trial.parameters for trial in again] == [trials[0].parameters]
         if "partial" in features and step % 3 == 2:
             complete(running, late=step == 8)
-    found = recommendation(running, "s", context=context)
-    if "objectives" not in features:
-        assert found.model is not None
-        check(running, found.model.parameters, context or {})
-        assert (found.model.changes is not None) == ("baseline" in features)
+    check_recommended(running, features, context)
     assert_its_log_tells_all(database, clock, running, context)
+
+
+def create_older(running: Service, features: list[str]) -> None:
+    """An older study with some results."""
+    known = [*PLAIN.values(), *([CATALOGUE] if "catalogue" in features else [])]
+    create(running, definition(id="old", parameters=known, metrics=[METRIC]))
+    for number, angle in enumerate(range(0, 360, 45)):
+        point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
+        point |= {"dye": DYES[number]} if "catalogue" in features else {}
+        observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
+
+
+def check_recommended(running: Service, features: list[str], context: dict[str, Any] | None) -> None:
+    """The recommended points are of the study's space and in the context."""
+    found = recommendation(running, "s", context=context)
+    if "objectives" in features:
+        assert found.front
+        for each in found.front:
+            check(running, each.parameters, context or {})
+        return
+    assert found.model is not None
+    check(running, found.model.parameters, context or {})
+    assert (found.model.changes is not None) == ("baseline" in features)
 
 
 def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:

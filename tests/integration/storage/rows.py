@@ -91,8 +91,8 @@ def token(token_id: str, **changed: Any) -> TokenRow:
 
 
 def deletion(study_id: str, **changed: Any) -> TrashRow:
-    """A deleted study of ann."""
-    row = TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW, trash.new_container(), 1)
+    """A deleted study of ann's."""
+    row = TrashRow(None, study_id, "ann", {"ann": "own"}, [], 3, "ann", NOW, trash.new_container(), 1)
     return replace(row, **changed)
 
 

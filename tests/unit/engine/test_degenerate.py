@@ -77,8 +77,7 @@ def test_near_duplicates_are_averaged(ridge: float, spacing: float) -> None:
         ada_bkb.suggest(state, np.zeros((0, 2)))
     assert_finite(state)
     fitted = ada_bkb.predict(state, np.array(points))
-    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "no worse than the average of the "
-    "values"
+    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "no worse than the average"
     assert at(state, (0.9, 0.9)).std == pytest.approx(ada_bkb.report(state).scale, rel=0.01)
     if spacing <= 1e-12:  # to the kernel, all of them are one point
         assert fitted.mean == pytest.approx(np.full(60, values.mean()), abs=1e-6)

@@ -55,6 +55,17 @@ def test_a_token_is_revoked_once_and_of_links_all(connection: sa.Connection) -> 
     assert found == {A: (NOW, NOW), B: (NOW + TICK, None), C: (None, NOW)}
 
 
+def test_only_links_that_were_revoked_together_are_restored_together(connection: sa.Connection) -> None:
+    for name, link in ((A, "s"), (B, "s"), (C, "t")):
+        tokens.add(connection, token(name, link=link))
+    tokens.revoke(connection, A, NOW)
+    for linked in ("s", "t"):
+        tokens.revoke_links(connection, linked, NOW + TICK)
+    assert tokens.restore_links(connection, "s", NOW + TICK) == 1
+    found = {row.id: row.revoked_at for row in tokens.page(connection, None, 9)}
+    assert found == {A: NOW, B: None, C: NOW + TICK}
+
+
 def test_grants_are_replaced_together(connection: sa.Connection) -> None:
     grants.replace(connection, "s", {"ann": "own", "*": "read", "bob": "work"})
     assert sorted(grants.of_user(connection, "s", "bob")) == ["read", "work"]

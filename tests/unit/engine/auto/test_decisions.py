@@ -67,8 +67,7 @@ def test_few_gains_make_its_steps_rare(gains: int, others_before: int) -> None:
         while not turns.is_models(AXES):
             turns = turns.after(AXES, is_restarts=False, gained=True)
         assert turns.others == others_before
-    assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six steps do not "
-    "count"
+    assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six do not count"
 
 
 def test_steps_of_restarts_and_without_a_result_count_no_gain() -> None:
