@@ -115,7 +115,8 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with work done in advance for the next ``observe``. This changes no later answer."""
+        """The same state, with work done in advance for the next ``observe``. If ``learns_next``, this is learning, and
+        another call does the rest. This changes no later answer."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002

@@ -235,14 +235,15 @@ class Model:
         return dict.fromkeys(older, 0.0) | dict(trust) if older else None
 
     def prepare(self) -> None:
-        """Do the work for the next result that does not depend on it, for the current state and the states after the
-        decisions."""
-        self.prepared = True
+        """Do work for the next result that does not depend on it, for the current state and the states after the
+        decisions. Learning takes one call and the rest another, so that other studies wait less."""
+        learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
             replace(decision, state=self.policy.with_prepared_of(decision.state, self.state))
             for decision in self.decided
         ]
+        self.prepared = not learns
 
     @property
     def learns_next(self) -> bool:

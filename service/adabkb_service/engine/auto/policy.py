@@ -11,8 +11,8 @@ The algorithm's loop is split into three methods, because workers evaluate the p
     checkpoint is due: the hyperparameters are learned again, and cells that cannot contain the optimum are marked as
     pruned (for reports; the search does not depend on it; ``learning``, ``pruning``). Hyperparameters fitted to the
     first n results apply from result n + 1; with up to 20 results they apply at once.
-``prepare``: Compute a due checkpoint, and its gap, while a worker evaluates the next point. It does not affect any
-    answer.
+``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. It does
+    not affect any answer.
 
 If equal results show that the objective has steps, points on a known step are excluded (``plateaus``), and x* itself is
 suggested instead of a centroid. The same applies to results that seem noisy, while beta is below ``betas.EXPLORING``.
@@ -189,11 +189,13 @@ def observe(
 
 
 def prepare(state: State) -> State:
-    """Return the state with the checkpoints that the next result requires, and the gap that follows from them."""
-    ready = learning.prepare(state)
-    if ready.prepared is not None:
-        gap.gap(replace(ready, checkpoint=ready.prepared.checkpoint))
-    return ready
+    """Return the state with the checkpoints that the next result requires. If it has them, compute the gap that follows
+    from them."""
+    if learns_next(state):
+        return learning.prepare(state)
+    if state.prepared is not None:
+        gap.gap(replace(state, checkpoint=state.prepared.checkpoint))
+    return state
 
 
 def exhausted(

@@ -81,6 +81,23 @@ def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space
     assert plain.state.checkpoint.dictionary is not None
 
 
+def test_a_second_call_computes_the_gap_in_advance() -> None:
+    """30 results: the first call learns, the second one computes the gap if it is due, so that no report does."""
+    result, computed = run(unit_space(2), wave, learning.SMALL), 0
+    for _ in range(30 - learning.SMALL):
+        learned = auto.prepare(result.state)
+        if learned.prepared is not None:
+            gaps = learned.prepared.checkpoint.gaps
+            before = dict(gaps)
+            assert auto.prepare(learned) is learned
+            after = dict(gaps)
+            computed += after != before
+            auto.report(replace(learned, checkpoint=learned.prepared.checkpoint))
+            assert gaps == after
+        result.step(wave)
+    assert computed >= 2
+
+
 def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
     is opened. 30 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
