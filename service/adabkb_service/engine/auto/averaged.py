@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.special import chdtri, ndtri, stdtr, stdtrit
 
-from adabkb_service.engine.auto import likelihood, rows, surrogate, warp
+from adabkb_service.engine.answers import Prediction
+from adabkb_service.engine.auto import likelihood, rows, warp
+from adabkb_service.engine.auto.conditioning import given_last, given_rows
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.noise import noise_ratios
@@ -69,6 +71,8 @@ the warps do not fit the result."""
 FARTHEST = 10.0
 """Largest distance of a prediction from the range of the results, in multiples of the range. It limits extrapolation:
 with a warp that is close to a logarithm, predictions grow exponentially."""
+INTERVALS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
+"""Probabilities of being below the ends of the 90% and of the 68% interval."""
 LEVELS = (np.arange(40) + 0.5) / 40
 """Probabilities of the quantiles that represent a member in the mixture."""
 CHUNK = 2048
@@ -197,6 +201,13 @@ class Averaged:
         return max(self.worst - beyond, -HIGHEST), min(self.best + beyond, HIGHEST)
 
 
+def prediction(found: Array) -> Prediction:
+    """Return the prediction with these means and quantiles at ``INTERVALS``, (5, k). The standard deviation is half the
+    width of the 68% interval."""
+    mean, lcb, low, high, ucb = found
+    return Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb)
+
+
 def _middle(medians: Array) -> Array:
     """Return the median, (...), over the members, given their medians, (members, ...)."""
     middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
@@ -260,15 +271,12 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
     """Return the mixture, also conditioned on the last result of a record. None if everything must be learned again."""
-    last, found = slice(record.size - 1, record.size), []
-    position, value = record.positions[last], record.values[last]
+    value, found = record.values[-1:], []
     for member in known.members:
-        output = member.warp.forward(value)
-        if not np.abs(output[0]) < FAR:
+        if not np.abs(member.warp.forward(value)[0]) < FAR:
             return None
-        noise = noise_ratios(problem, member.hyperparameters, member.warp, record, last)
         try:
-            posterior = member.posterior.condition(position, output, noise, record.plates_of(last))
+            posterior = given_last(member.posterior, problem, member.hyperparameters, member.warp, record)
             found.append(replace(member, posterior=posterior))
         except FloatingPointError:
             return None
@@ -330,11 +338,8 @@ def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member 
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
-    noises = noise_ratios(problem, hyperparameters, fit.warp, record, slice(None))
-    kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
-    outputs = fit.warp.forward(record.values)
     try:
-        posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises, record.plates)
+        posterior = given_rows(problem, hyperparameters, fit.warp, record, slice(None))
     except FloatingPointError:
         return None
     return Member(fit.warp, posterior, hyperparameters, len(evidence.outputs))
