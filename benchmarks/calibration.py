@@ -49,6 +49,10 @@ SUPPORT = 500
 """Number of points at which a function is drawn; between them, it is interpolated with its own kernel."""
 TESTED = 200
 FAR, NEAR = 0.3, 0.05
+GOAL = (0.85, 0.95)
+"""The coverage that is wanted."""
+MOST_ONE_SIDED = 2.0
+"""Misses on one side over those on the other, at most."""
 
 
 def main() -> None:
@@ -90,6 +94,52 @@ def rows(cells: Iterable[Mapping[str, Any]]) -> list[list[str]]:
         ]
         for c in cells
     ]
+
+
+def summary(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> str:
+    """What cells are within the goal, and which are not."""
+    each = [
+        (count, cell["noise"], share) for cell in cells for count, share in zip(counts, cell["coverage"], strict=True)
+    ]
+    below, above = [one for one in each if one[2] < GOAL[0]], [one for one in each if one[2] > GOAL[1]]
+    few, noisy = sum(count <= 10 for count, *_ in below), sum(noise >= 0.2 for _, noise, _ in below)
+    balanced = [max(side) <= MOST_ONE_SIDED * min(side) for side in map(_sides, cells)]
+    lowest, highest = min(share for *_, share in each), max(share for *_, share in each)
+    return (
+        f"{len(each) - len(below) - len(above)} of the {len(each)} cells are within {GOAL[0]:.0%} to {GOAL[1]:.0%}, "
+        f"{len(above)} above and {len(below)} below; the lowest has {lowest:.0%}, the highest {highest:.0%}. Of those "
+        f"below, {few} have 5 or 10 results, and {noisy} have noise of 0.2 and more. In "
+        f"{sum(balanced)} of {len(cells)} rows, misses on one side are at most twice those on the other."
+    )
+
+
+RANGES_HEADER = ["Where", "Noise, in standard deviations of the function", "Share"]
+
+
+def ranges(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """The lowest and the highest coverage of some groups of cells, in words."""
+    near = [cell for cell in cells if (cell["region"], cell["design"]) == ("near", "suggested")]
+    noisy = [cell for cell in near if cell["noise"] > 0.05]
+    groups = [
+        ("the whole space", "all levels", [cell for cell in cells if cell["region"] == "box"], counts),
+        (
+            "near the best point, with results at suggested points",
+            "up to 0.05",
+            [cell for cell in near if cell["noise"] <= 0.05],
+            counts,
+        ),
+        ("the same, with 5 or 10 results", "more", noisy, [count for count in counts if count <= 10]),
+        ("the same, with 20 or more results", "more", noisy, [count for count in counts if count > 10]),
+    ]
+    found = []
+    for where, noise, those, at in groups:
+        shares = [cell["coverage"][list(counts).index(count)] for cell in those for count in at]
+        found.append([where, noise, f"{min(shares):.0%} to {max(shares):.0%}"])
+    return found
+
+
+def _sides(cell: Mapping[str, Any]) -> tuple[float, float]:
+    return float(np.mean(cell["below"])), float(np.mean(cell["above"]))
 
 
 def _cell(kind: dict[str, Any], found: Array) -> dict[str, Any]:

@@ -75,11 +75,7 @@ def _with(state: State, count: int) -> float | None:
     if not (violations(metrics, record) == 0.0).any():
         return None
     of_objective = _learned(state)
-    of_metrics = [
-        (metric, _learned(measured))
-        for metric, measured in zip(metrics, state.metrics, strict=True)
-        if metric.is_bounded
-    ]
+    of_metrics = [(metric, _learned(measured)) for measured, metric in state.bounded]
     bounded = [Bounded(metric, found.members) for metric, found in of_metrics if found]
     if of_objective is None or len(bounded) < len(of_metrics):
         return None

@@ -143,7 +143,7 @@ def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
     assert found is not None
     at = np.random.default_rng(3).random((20, 2))
     for member in found.members:
-        kernel = member.hyperparameters.kernel(problem.domain.categorical, problem.domain.components, None)
+        kernel = member.hyperparameters.kernel(problem.domain)
         noises = np.full(35, member.hyperparameters.noise_ratio)
         whole = surrogate.exact(kernel, member.hyperparameters.variance, X, member.warp.forward(values), noises)
         for one, other in zip(member.posterior.mean_and_std(at), whole.mean_and_std(at), strict=True):

@@ -92,7 +92,7 @@ def learned(descriptor: Array, seed: int) -> tuple[likelihood.Hyperparameters, f
     evidence = Evidence(X[known], z, np.zeros(40), domain.categorical, components=domain.components)
     prior = likelihood.prior_of(domain)
     found = likelihood.learn(evidence, [prior, *(replace(prior, noise_ratio=ratio) for ratio in NOISY_STARTS)])
-    kernel = found.kernel(domain.categorical, domain.components, None)
+    kernel = found.kernel(domain)
     scaled, at = kernel.scaled(X[known]), kernel.scaled(X[unknown])
     K = kernel.gram(scaled, scaled) + found.noise_ratio * np.eye(40)
     predicted = kernel.gram(at, scaled) @ np.linalg.solve(K, z)
@@ -154,7 +154,7 @@ def test_what_was_learned_for_other_descriptors_is_refused() -> None:
     assert checkpoint is not None
     domain = Domain(Space((*AMOUNTS, described(SIZE))))
     with pytest.raises(ValueError, match="the descriptors have 1 components, not 2"):
-        checkpoint.hyperparameters.kernel(domain.categorical, domain.components, None)
+        checkpoint.hyperparameters.kernel(domain)
 
 
 def test_results_of_an_older_study_are_seen_along_the_descriptors_of_shared_choices() -> None:

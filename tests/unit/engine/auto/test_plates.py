@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import additive, likelihood, surrogate
-from adabkb_service.engine.auto.components import NONE
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.policy import State, auto
@@ -42,7 +42,7 @@ def same_plate() -> Array:
 
 
 def kernel() -> Kernel:
-    return Hyperparameters(np.array([0.4, 0.7]), NOISE, 1.0, plates=TAU).kernel(np.zeros(2, dtype=bool), NONE, None)
+    return Hyperparameters(np.array([0.4, 0.7]), NOISE, 1.0, plates=TAU).kernel(Domain(SPACE))
 
 
 def moments(view: Surrogate) -> tuple[Array, Array]:
