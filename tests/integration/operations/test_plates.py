@@ -424,7 +424,11 @@ def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Datab
         ({"plates": {"size": 1}}, ("plates", "size"), "greater than or equal to 2"),
         ({"plates": {"size": 4, "shared": ["hot"]}}, ("plates", "shared", 0), "is not a parameter"),
         ({"plates": {"size": 4, "shared": ["heat", "heat"]}}, ("plates", "shared", 1), "is named twice"),
-        ({"plates": {"size": 4, "shared": ["speed", "heat", "glue"]}}, ("plates", "shared"), "nothing that differs"),
+        (
+            {"plates": {"size": 4, "shared": ["speed", "heat", "glue"]}},
+            ("plates", "shared"),
+            "no parameter that can differ",
+        ),
         (
             {
                 "parameters": [*PARAMETERS[1:], {**SPEED, "when": {"glue": ["fast"]}}],
