@@ -300,8 +300,8 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
             "minimize() calls the function with the parameters k, n, x by name (without x where they are inactive",
         ),
         (
-            {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["n <= 2"]},
-            "a catalogue cannot be combined with constraints",
+            {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["c == 'gpu'"]},
+            "constraints[0], \"c == 'gpu'\": column 6: 'gpu' is not a value of 'c'",
         ),
         ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"cpu 1": 2}}}}, "prior['x'] is about a catalogue"),
         ({"budget": 0}, "budget must be at least 1, not 0"),

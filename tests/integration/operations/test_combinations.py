@@ -94,9 +94,7 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("median", "asha", "stop", "tolerance"),
-        "objectives": ("noise", "stop", "tolerance", "baseline"),
-        "cost": ("median", "asha"),
-        "per cost": ("median", "asha"),
+        "objectives": ("noise", "tolerance", "baseline"),
         "plates": ("median", "asha"),
     }.items()
     for pair in ((one, other) for other in others)
@@ -266,7 +264,7 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
     if {"patience", "median", "asha"} & set(features):
         last = told["metrics"][METRIC] if value is None else value
         first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
-        if report(running, "s", number, (1, first), (5, last)).view.stop:
+        if report(running, "s", number, (1, first), (5, last), cost=told.get("cost")).view.stop:
             add_rest(running, number)
             return
     if "partial" in features:

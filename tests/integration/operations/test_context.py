@@ -12,6 +12,7 @@ from adabkb_service.contract.requests import SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
 from adabkb_service.operations import manage
+from adabkb_service.operations.front import front
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
@@ -193,6 +194,29 @@ def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: M
 
 
 SEVERAL = [{"metric": "yield", "direction": "maximize"}, {"metric": "price", "direction": "minimize"}]
+
+
+def test_with_several_objectives_each_context_has_a_front_of_its_own(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, with_context(objectives=SEVERAL, direction=None))
+    for step in range(8):
+        context = [DRY, WET][step % 2]
+        (trial,) = suggest(running, "s", Ask(context=context)).view.trials
+        metrics = {"yield": quality(trial.parameters), "price": trial.parameters["speed"]}
+        observe(running, "s", Value(None, trial.number, metrics=metrics))  # type: ignore[arg-type]
+    for context in (DRY, WET):
+        found = front(running, "s", context=context)
+        assert found.model
+        assert all(context.items() <= each.parameters.items() for each in found.model)
+        assert recommendation(running, "s", context=context).front == found.model
+    assert (front(running, "s").model, front(running, "s").results) == ([], 8)
+    with pytest.raises(Invalid) as refused:
+        front(running, "s", context={"humidity": 0.3})
+    assert list(faults(refused)) == ["?context/machine"]
+    assert_its_log_tells_all(database, clock, running, WET)
+
+
 ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
@@ -200,11 +224,6 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         {"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]},
         ("parameters", 1, "context"),
         "cannot be combined with when",
-    ),
-    (
-        {"objectives": SEVERAL, "direction": None},
-        ("parameters", 1, "context"),
-        "cannot be combined with several objectives yet",
     ),
     ({"tolerance": 0.0}, ("tolerance",), "cannot be combined with context parameters, because the gap"),
     (
@@ -217,7 +236,6 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         ("stop",),
         "cannot be combined with context parameters, because a result may be worse",
     ),
-    ({"cost": "told", "per_cost": True}, ("per_cost",), "cannot be combined with context parameters yet"),
     ({"early_stopping": ASHA}, ("early_stopping",), "cannot compare trials in a study with context"),
     ({"prior": {"humidity": {"around": 0.5, "width": 0.1}}}, ("prior", "humidity"), "is about a context parameter"),
 ]

@@ -173,7 +173,8 @@ def _per_cost(state: State, view: Single | Scalarised, context: Slice | None) ->
     config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
-    left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
+    spent = float(costs.sum()) + state.spent
+    left = 1.0 if config.cost_budget is None else max(1.0 - spent / config.cost_budget, 0.0)
     if isinstance(view, Scalarised):
         return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)] if context is None else best_within(state, view, context)

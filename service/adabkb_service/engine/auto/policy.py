@@ -45,7 +45,7 @@ from adabkb_service.engine.auto.catalogues import spread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.doubts import awaiting_replicates
-from adabkb_service.engine.auto.front import front
+from adabkb_service.engine.auto.front import front, results_since_gain
 from adabkb_service.engine.auto.handed_out import (
     HandedOut,
     SearchView,
@@ -70,7 +70,7 @@ from adabkb_service.engine.auto.restarts import (
 )
 from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
 from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
-from adabkb_service.engine.auto.state import State, incumbent
+from adabkb_service.engine.auto.state import State, incumbent, with_spent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.auto.turns import RESTARTS_PERIOD, is_restarts
@@ -465,6 +465,7 @@ class Auto(Policy[Config, State]):
     suggestions_within = staticmethod(suggestions_within)
     observe = staticmethod(observe)
     learns_next = staticmethod(learns_next)
+    with_spent = staticmethod(with_spent)
     prepare = staticmethod(prepare)
     with_prepared_of = staticmethod(with_prepared_of)
     rebuild = staticmethod(rebuild)
@@ -481,6 +482,7 @@ class Auto(Policy[Config, State]):
     recommend_within = staticmethod(recommend_within)
     keep_near = staticmethod(keep_near)
     front = staticmethod(front)
+    results_since_gain = staticmethod(results_since_gain)
     of_metric = staticmethod(reports.of_metric)
     cell_box = staticmethod(cell_box)
     cell_indices = staticmethod(reports.cell_indices)

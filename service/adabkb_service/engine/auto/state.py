@@ -63,6 +63,8 @@ class State:
     """Determines which method chooses the next point."""
     prepared: Prepared | None = None
     """Cache of the checkpoint that the next result requires."""
+    spent: float = 0.0
+    """Cost of the stopped trials, which the model of costs does not use, since it is not that of full evaluations."""
     metrics: tuple[State, ...] = ()
     """The states of the metrics, each modelled like an objective. Their trees are roots, since they suggest nothing."""
 
@@ -100,6 +102,11 @@ class State:
             float(self.warp.forward(np.array([lower]))[0]) if np.isfinite(lower) else -np.inf,
             float(self.warp.forward(np.array([upper]))[0]) if np.isfinite(upper) else np.inf,
         )
+
+
+def with_spent(state: State, cost: float) -> State:
+    """Return the state with the cost of stopped trials."""
+    return state if cost == state.spent else replace(state, spent=cost)
 
 
 def with_result(state: State, record: Record) -> State:
