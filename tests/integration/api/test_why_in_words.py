@@ -39,7 +39,7 @@ OUTLOOKS = {
 """Each sentence, and when it is true: of the lead of the expected value over the best result, and its deviation."""
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 COMPARED = re.compile(
-    rf"It expected {NUMBER} ± {NUMBER}; the best result so far is {NUMBER}, "
+    rf"It expected {NUMBER}\s±\s{NUMBER}; the best result so far is {NUMBER}, "
     rf"and the probability of a better value is {NUMBER}\."
 )
 

@@ -82,8 +82,8 @@ export function coverageChart(data) {
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
     const told = (/** @type {typeof cells[0]} */ { column, row, count, best }) =>
       [
-        `${x.name}: ${column.words}`,
-        `${y.name}: ${row.words}`,
+        `${x.title}: ${column.words}`,
+        `${y.title}: ${row.words}`,
         count ? counted(count, "result") : "never tried",
         ...(best === null ? [] : [`best ${inUnit(figure(best), study.quantity.unit)}`]),
       ].join("\n");

@@ -24,6 +24,16 @@ function beyond({ outcome_constraints: bounds = [] }, metrics) {
   return found.length ? found.map((each) => each.metric) : null;
 }
 
+/** Whether the gap says more than the natural bound of the result does, as the server's `wording.gap` decides.
+ * @param {ShownStudy} study
+ */
+function isNews({ gap, best, direction, quantities }) {
+  const { low, high } = quantities?.value ?? {};
+  const end = direction === "maximize" ? high : low;
+  const room = best && end !== undefined ? Math.abs(end - best.value) : 0;
+  return gap !== null && !(room && gap >= room);
+}
+
 /** A study's answers. */
 export class StudyData {
   /** @param {string} id */
@@ -73,6 +83,7 @@ export class StudyData {
     /** @type {ShownStudy} */
     const study = {
       ...found,
+      gap: isNews(found) ? found.gap : null,
       quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) },
     };
     if (name === undefined) return study;
