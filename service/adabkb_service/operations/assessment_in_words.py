@@ -22,6 +22,7 @@ MOST_NAMED = 3
 """The maximum number of important parameters that are named."""
 MOST_CHOICES = 6
 """The maximum number of untried choices that are listed."""
+NOT_YET = "It is probably too early to stop."
 NO_GROWTH = "did not advance the front."
 LONG = 10
 """The outlook mentions a lack of improvement if it has lasted for at least this many results."""
@@ -224,26 +225,21 @@ def outlook(found: Outlook, results: int, growth: str, unit: str | None, room: f
 
 
 def _verdict(found: Outlook, results: int, growth: str, room: float | None) -> str:
-    """Return the answer in short; empty if a person must weigh the gain."""
+    """Return the answer in short; empty if a person must weigh the gain, or if nothing is known about it."""
     if growth:
-        return "Perhaps." if growth.endswith(NO_GROWTH) else "Not yet."
+        return "You can perhaps stop." if growth.endswith(NO_GROWTH) else NOT_YET
     if found.gap is None:
-        if found.reason not in ("no_results", "not_known_yet"):
-            return ""
-        return "Too early to say." if found.fewest is not None and results < found.fewest else "Cannot say."
-    if room and found.gap >= room:
-        return "Cannot say."
-    if found.noise is None:
+        is_early = found.fewest is not None and results < found.fewest
+        return "It is too early to say." if is_early and found.reason in ("no_results", "not_known_yet") else ""
+    if found.noise is None or (room and found.gap >= room):
         return ""
-    return "Probably yes." if found.gap < found.noise else "Not yet."
+    return "You can probably stop." if found.gap < found.noise else NOT_YET
 
 
 def _left(found: Outlook, results: int, unit: str | None, room: float | None) -> str:
     if found.gap is not None and room and found.gap >= room:
         left = with_unit(difference(room), unit)
-        return (
-            f"The model knows no better bound on the remaining gain than the natural limit of the result: {left} more."
-        )
+        return f"This cannot be said yet: the model knows no better bound than the result's natural limit, {left} more."
     if found.gap is not None:
         how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
         return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."

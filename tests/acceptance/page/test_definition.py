@@ -293,6 +293,7 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
 ) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
+        page.get_by_label("ID", exact=True).fill(" my study 1")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("2")
@@ -308,7 +309,7 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
         row.get_by_label("to", exact=True).fill("3")
         page.get_by_label("Budget, in trials").fill("5")
         page.get_by_role("button", name="Create the study").click()
-        page.wait_for_url("**/studies/study-*")
+        page.wait_for_url("**/studies/my-study-1")
 
 
 def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from adabkb_client._show import numbers
 from adabkb_service import page
@@ -60,7 +62,7 @@ TYPED = [
     ("12 %", None),
 ]
 """What is typed in a field, and the number; None if it is none."""
-CASES = {
+CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "numeral": TYPED,
     "figure": FIGURES,
     "difference": DIFFERENCES,
@@ -90,6 +92,6 @@ def test_the_scripts_write_numbers_so() -> None:
       [name, each.map((given) => words[name](...given.slice(0, -1)))]);
     console.log(JSON.stringify(Object.fromEntries(found)));
     """
-    command = [NODE, "--input-type=module", "-e", program, json.dumps(CASES)]
+    command = [str(NODE), "--input-type=module", "-e", program, json.dumps(CASES)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
     assert json.loads(done.stdout) == {name: [case[-1] for case in each] for name, each in CASES.items()}

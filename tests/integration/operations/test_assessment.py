@@ -60,7 +60,7 @@ def test_an_empty_study_has_little_to_say(running: Service) -> None:
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
     assert (found.latest, found.findings, found.checks) == (None, None, [])
-    assert found.outlook.text == "Too early to say. The remaining gain is known only with 9 or more results."
+    assert found.outlook.text == "It is too early to say. The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
 
@@ -71,7 +71,8 @@ def test_one_result_is_told_with_its_own_digits(running: Service) -> None:
     assert found.progress.best is not None
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
     assert (
-        found.outlook.text == "Too early to say. The remaining gain is known only with 12 or more results; there is 1."
+        found.outlook.text
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1."
     )
     assert [each.check for each in found.checks] == ["few_results"]
 
@@ -159,7 +160,9 @@ def test_several_objectives_are_told_by_their_names(running: Service) -> None:
     found = assessment(running, "s")
     assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
     assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
-    assert found.outlook.text.startswith(("Not yet. The last 10 results ", "Perhaps. The last 10 results "))
+    assert found.outlook.text.startswith(
+        ("It is probably too early to stop. The last 10 ", "You can perhaps stop. The last 10 ")
+    )
     assert "hypervolume" in found.outlook.text or "front" in found.outlook.text
     assert found.findings is not None
     assert set(found.findings.importances) <= {"error", "size"}

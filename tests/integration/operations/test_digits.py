@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adabkb_service.contract.assessment import Outlook
+from adabkb_service.operations import assessment_in_words as words
 from adabkb_service.operations.digits import Digits, difference
 
 FLOATS = st.floats(-1e308, 1e308)
@@ -57,3 +59,22 @@ def test_whatever_the_numbers_they_are_short(one: float, other: float, value: fl
     assert len(difference(std)) <= 24
     finest = max(abs(value) / 200, 0.5 * 10.0**-decimals, abs(one / 1000 - other / 1000))
     assert math.isclose(float(shown), value, rel_tol=0.01, abs_tol=finest)
+
+
+@pytest.mark.parametrize(
+    ("gap", "noise", "room", "answer"),
+    [
+        (0.5, 1.0, None, "You can probably stop. "),
+        (0.5, 0.1, 60.0, "It is probably too early to stop. "),
+        (0.5, None, None, "According to the model, "),
+        (6.3, 1.0, 6.3, "This cannot be said yet: "),
+        (0.0, 1.0, 0.0, "You can probably stop. "),
+        (None, 1.0, 6.3, "The remaining gain is unknown so far: "),
+    ],
+)
+def test_whether_to_stop_is_answered_from_the_gap_and_the_noise(
+    gap: float | None, noise: float | None, room: float | None, answer: str
+) -> None:
+    reason = "not_known_yet" if gap is None else None
+    found = Outlook(text="", gap=gap, probability=0.9, reason=reason, fewest=9, noise=noise, results_since_best=0)
+    assert words.outlook(found, 20, "", "%", room).startswith(answer)

@@ -6,6 +6,7 @@ import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
 const MOST_CELLS = 5000;
+const MOST_FAILED = 1000;
 
 /** Parameters of a study as a query.
  * @param {string[]} names
@@ -154,6 +155,14 @@ export class StudyData {
   /** @returns {Promise<Front>} */
   front() {
     return this.once("front", () => call("GET", `${this.api}/front`));
+  }
+
+  /** The trials that failed, up to a number.
+   * @returns {Promise<any[]>}
+   */
+  async failed() {
+    const { items } = await this.once("failed", () => listed(`${this.api}/trials?state=failed`, MOST_FAILED));
+    return items;
   }
 
   /** Where the results of a large study lie; null without any.
