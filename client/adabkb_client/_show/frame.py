@@ -19,6 +19,7 @@ RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
     "reason",
+    "note",
     "worker",
     "attempt",
     "origin",
@@ -34,7 +35,7 @@ LAST = (
 KINDS = {
     **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
     **dict.fromkeys(("excluded", "outside"), "boolean"),
-    **dict.fromkeys(("reason", "worker", "origin"), "object"),
+    **dict.fromkeys(("reason", "note", "worker", "origin"), "object"),
     **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
@@ -81,6 +82,7 @@ def _of_trial(trial: Trial, result: Observation | None) -> Row:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
         if trial.started_at is not None and trial.finished_at is not None:
             row["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+    row["note"] = trial.attributes.get("note")
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **row}
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
@@ -151,7 +151,7 @@ class Overview:
         definition = definition_of(study.definition)
         space = definition.space()
         results = [_result(row, definition, space) for row in rows]
-        _limit_gaps(results, best, definition)
+        _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
     def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
@@ -266,19 +266,19 @@ class Overview:
 
 
 def _gap(row: overview.ListedStudy) -> float | None:
-    """Return the gap of a study in a list, as ``render.gap`` does."""
+    """Return the gap of a study in a list; None if it is unknown or not informative."""
     best = None if row.is_feasible is False else row.best
-    return within_reach(row.gap, best, row.direction, row.objective or {})
+    return informative(row.gap, best, row.direction, row.objective or {})
 
 
-def _limit_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
-    """Limit the gap of each result by what the natural bounds left above the best result before it."""
+def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
+    """Remove the gaps that said no more than the natural bounds did, given the best result before each."""
     bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
     numbers = [seq for seq, _ in records]
     for each in results:
         place = bisect_left(numbers, each["seq"])
         best = records[place - 1][1] if place else None
-        each["gap"] = within_reach(each["gap"], best, definition.direction, bounds)
+        each["gap"] = informative(each["gap"], best, definition.direction, bounds)
 
 
 def _line(

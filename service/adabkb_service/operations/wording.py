@@ -11,10 +11,12 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.operations import digits
 from adabkb_service.operations.digits import Digits
-from adabkb_service.operations.values_in_words import figure
+from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
@@ -38,7 +40,7 @@ PHASES: Mapping[str, str] = {
     "restart": "restart",
     "sample": "baseline",
 }
-ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
+ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
 """Origin -> purpose, for trials without a phase."""
 KINDS: Mapping[str, str] = {
     "": "everything",
@@ -55,6 +57,8 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+MOST_VALUES = 12
+"""The maximum number of values of a point in a sentence."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
@@ -137,10 +141,20 @@ def title(study: Study, name: str | None = None) -> str:
 
 def number(study: Study, name: str | None, value: float | None) -> str:
     """Format a number of a metric, or of the objective, with the digits that the study specifies."""
-    digits = quantity(study, name).digits
-    if digits is None or value is None:
+    return _number(quantity(study, name), value)
+
+
+def best_listed(study: ListedStudy) -> str:
+    """Format the best result of a study in a list, with its unit."""
+    known = Quantity.model_validate(study.objective or {})
+    return with_unit(_number(known, study.best), None if study.best is None else known.unit)
+
+
+def _number(known: Quantity, value: float | None) -> str:
+    places = known.digits
+    if places is None or value is None:
         return figure(value, 6)
-    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
@@ -148,9 +162,16 @@ def in_unit(study: Study, name: str | None, value: float | None) -> str:
     return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
 
 
+def gap(study: Study) -> float | None:
+    """Return the gap; None if it is unknown or not informative."""
+    best = None if study.best is None else study.best.value
+    known = quantity(study).model_dump(include={"low", "high"})
+    return informative(study.gap, best, study.direction, known)
+
+
 def difference(study: Study, value: float) -> str:
     """Format a difference of the objective, with its unit."""
-    return with_unit(figure(value, 3), unit(study))
+    return with_unit(digits.difference(value), unit(study))
 
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
@@ -159,11 +180,10 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
-def interval(study: Study, low: float, high: float) -> str:
-    """Format a prediction interval of the objective, clipped to its natural bounds."""
-    known = quantity(study)
-    told = f"{figure(known.within(low), 4)} and {figure(known.within(high), 4)}"
-    return with_unit(told, known.unit)
+def interval(study: Study, low: float, high: float, std: float) -> str:
+    """Format a prediction interval of the objective, clipped to its natural bounds, with the decimals of the
+    prediction."""
+    return Digits(low, high, FINEST, quantity(study)).interval(low, high, std)
 
 
 def unit(study: Study, name: str | None = None) -> str | None:
@@ -227,6 +247,13 @@ def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
     found = _constraint(study, metric)
     value = (told.metrics or {}).get(metric)
     return found is not None and value is not None and not found.allows(value)
+
+
+def point(study: Study, parameters: Mapping[str, Any]) -> str:
+    """Return the values of the parameters that vary, with their units."""
+    varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
+    told = [f"{each.label or each.name} {with_unit(shown(parameters[each.name]), each.unit)}" for each in varying]
+    return ", ".join(told[:MOST_VALUES]) + (", …" if len(told) > MOST_VALUES else "")
 
 
 def condition(parameter: Parameter) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
@@ -16,7 +16,9 @@ from adabkb_service.errors import AdaBKBError, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
+MISTYPED = "The address is incomplete or misspelled."
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+ErrorHandler = Callable[[Request, Exception], Coroutine[Any, Any, Response]]
 
 
 def wants_page(request: Request) -> bool:
@@ -31,6 +33,18 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
         detail = None if error.reason == "missing" else error.detail
         return page(request, "login.html", problem_type.status, detail=detail, next=_target(request))
     return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail)
+
+
+def show_missing_pages(app: FastAPI) -> None:
+    """Answer a browser that asks for an unknown address with a page, and programs as before."""
+    told: ErrorHandler = app.exception_handlers[HTTPException]  # type: ignore[assignment]
+
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == 404 and wants_page(request):
+            return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
+        return await told(request, error)
+
+    app.add_exception_handler(HTTPException, answer)
 
 
 def _target(request: Request) -> str:
@@ -68,9 +82,7 @@ class LoginRoute(GuardedRoute):
             except RequestValidationError:
                 if not wants_page(request):
                     raise
-                return page(
-                    request, "error.html", 404, title="No such page", detail="The address is incomplete or misspelled."
-                )
+                return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
 
         return answer
 

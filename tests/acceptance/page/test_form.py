@@ -44,6 +44,7 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("odd")
+        page.get_by_label("The result should be").select_option("minimize")
         solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
         for place, text in enumerate(ODD, start=1):
             solvent.get_by_label(f"Value {place}", exact=True).fill(text)
@@ -86,19 +87,20 @@ def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> N
     with tab(browser, site) as page:
         page.goto("/new")
         row = add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "first"})
-        field = row.get_by_label("Value 2", exact=True)
-        field.focus()
-        field.evaluate(
-            """(field, text) => {
-                const data = new DataTransfer();
-                data.setData("text", text);
-                const options = { clipboardData: data, bubbles: true, cancelable: true };
-                field.dispatchEvent(new ClipboardEvent("paste", options));
-            }""",
-            "1,4-dioxane\r\nwater\r\n\r\nethanol",
-        )
+        for place, text in ((2, "1,4-dioxane\r\nwater\r\n\r\nethanol"), (4, "DMF, 2,2,2-trifluoroethanol; THF")):
+            field = row.get_by_label(f"Value {place}", exact=True)
+            field.focus()
+            field.evaluate(
+                """(field, text) => {
+                    const data = new DataTransfer();
+                    data.setData("text", text);
+                    const options = { clipboardData: data, bubbles: true, cancelable: true };
+                    field.dispatchEvent(new ClipboardEvent("paste", options));
+                }""",
+                text,
+            )
         expect(page.locator("#summary li")).to_have_text(
-            "solvent: a choice of 4 values: “first”, “1,4-dioxane”, “water”, “ethanol”"
+            "solvent: a choice of 6 values: “first”, “1,4-dioxane”, “water”, “DMF”, “2,2,2-trifluoroethanol”, “THF”"
         )
 
 
@@ -113,6 +115,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     with tab(browser, site) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("described")
+        page.get_by_label("The result should be").select_option("minimize")
         solvent = unfolded(add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "water"}))
         table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
         faults = {
@@ -150,6 +153,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("molecules")
+        page.get_by_label("The result should be").select_option("minimize")
         row = page.locator("#parameters > .row").first
         row.get_by_label("Name").fill("molecule")
         row.get_by_label("Kind").select_option("catalogue")
@@ -177,6 +181,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("net")
+        page.get_by_label("The result should be").select_option("minimize")
         rate = unfolded(add_parameter(page, 1, "rate", "float", From="0,0001", to="1"))
         rate.get_by_label("log scale").check()
         rate.get_by_label("Probably best near").fill("3")

@@ -14,6 +14,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("coupling")
+        page.get_by_label("The result should be").select_option("minimize")
         for number, name in enumerate(("heat", "dose"), start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Plates", exact=True).click()
@@ -93,6 +94,6 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
         dialog.get_by_role("button", name="Add 2 results").click()
         expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
         expect(page.locator("td[data-plate]")).to_have_text(["–", "8", "6", "5"])
-        page.get_by_role("link", name="own, result 1").click()
+        page.get_by_role("link", name="R1, of no trial").click()
         expect(page.get_by_text("Measured on plate 5.")).to_be_visible()
         assert accessible(page) == []

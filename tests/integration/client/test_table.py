@@ -15,7 +15,17 @@ from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
     *("trial", "state", "parameters.x", "parameters.solvent", "value", "std_error"),
-    *("metrics.seconds", "std_errors.seconds", "reason", "worker", "attempt", "origin", "started_at", "finished_at"),
+    *(
+        "metrics.seconds",
+        "std_errors.seconds",
+        "reason",
+        "note",
+        "worker",
+        "attempt",
+        "origin",
+        "started_at",
+        "finished_at",
+    ),
     *("duration_seconds", "observation", "observed_at", "excluded", "outside"),
 ]
 
@@ -43,6 +53,7 @@ def tried(client: Client) -> Study:
     study.queue({"x": 0.75, "solvent": None})
     study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
     study.exclude(1, "spilt")
+    study.annotate(told, {"note": "=brown"})
     return study
 
 
@@ -51,6 +62,7 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
     assert list(frame.columns) == COLUMNS
     trials = {trial.number: trial for trial in tried.trials()}
     assert set(frame["trial"].dropna()) == set(trials)
+    assert frame["note"].dropna().tolist() == ["=brown"]
     assert {trial.state for trial in trials.values()} == {"completed", "failed", "active", "released", "queued"}
     for row in frame.dropna(subset="trial").to_dict("records"):
         trial = trials[row["trial"]]

@@ -60,7 +60,7 @@ def test_an_empty_study_has_little_to_say(running: Service) -> None:
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
     assert (found.latest, found.findings, found.checks) == (None, None, [])
-    assert found.outlook.text == "The remaining gain is known only with 9 or more results."
+    assert found.outlook.text == "It is too early to say. The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
 
@@ -70,7 +70,10 @@ def test_a_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     found = assessment(running, "s")
     assert found.progress.best is not None
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
-    assert found.outlook.text == "The remaining gain is known only with 12 or more results; there is 1."
+    assert (
+        found.outlook.text
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1."
+    )
     assert [each.check for each in found.checks] == ["few_results"]
 
 
@@ -106,7 +109,7 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert found.outlook.text.startswith("According to the model, further trials gain at most ")
+        assert "According to the model, further trials gain at most " in found.outlook.text
         assert "with 90% probability" in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
@@ -126,7 +129,7 @@ def test_a_choice_that_is_tried_or_issued_is_not_untried(running: Service) -> No
     found = assessment(running, "s")
     assert found.findings is None
     assert found.latest is not None
-    assert (found.latest.text, found.latest.state) == ("Trial 1 is a user's own point.", "queued")
+    assert (found.latest.text, found.latest.state) == ("Trial 1 was queued by a person.", "queued")
 
 
 def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Service) -> None:
@@ -157,7 +160,9 @@ def test_several_objectives_are_named(running: Service) -> None:
     found = assessment(running, "s")
     assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
     assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
-    assert found.outlook.text.startswith("The last 10 results ")
+    assert found.outlook.text.startswith(
+        ("It is probably too early to stop. The last 10 ", "You can perhaps stop. The last 10 ")
+    )
     assert "hypervolume" in found.outlook.text or "front" in found.outlook.text
     assert found.findings is not None
     assert set(found.findings.importances) <= {"error", "size"}

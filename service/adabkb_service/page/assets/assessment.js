@@ -1,7 +1,8 @@
 // The summary of a study from the API, with an action for each warning.
 
+import { messageOf, statusOf } from "./caught.js";
 import { byId } from "./elements.js";
-import { shown } from "./words.js";
+import { inUnit, shown } from "./words.js";
 
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
@@ -43,10 +44,10 @@ export class AssessmentPanel {
       await this.doubtBest(found);
     } catch (error) {
       console.debug(error);
-      isBusy = error.status === 503;
+      isBusy = statusOf(error) === 503;
       const said = this.panel.querySelector(".said");
       if (said)
-        said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
+        said.textContent = `${messageOf(error)} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = undefined;
@@ -87,7 +88,7 @@ export class AssessmentPanel {
       if (!sentence) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = unbroken(sentence);
+      said.textContent = sentence;
       if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
       row.append(term, said);
       list.append(row);
@@ -124,7 +125,7 @@ export class AssessmentPanel {
     list.className = "checks";
     for (const check of checks) {
       const item = document.createElement("li");
-      item.textContent = unbroken(check.text);
+      item.textContent = check.text;
       if (check.observation) {
         const link = document.createElement("a");
         link.href = `${this.data.page}/results/${check.observation}`;
@@ -134,7 +135,8 @@ export class AssessmentPanel {
       if (check.widened && this.mayAct) {
         const { name, low, high } = check.widened;
         const before = { parameters: study.parameters.filter((each) => each.name === name) };
-        const label = `Widen ${name} to ${shown(low)} – ${shown(high)}`;
+        const { label: title, unit } = study.parameters.find((each) => each.name === name) ?? {};
+        const label = inUnit(`Widen ${title || name} to ${shown(low)} – ${shown(high)}`, unit);
         item.append(" ", action(label, `PATCH ${this.data.api}`, "widen", { parameters: [check.widened] }, before));
       }
       list.append(item);
@@ -142,11 +144,6 @@ export class AssessmentPanel {
     return [list];
   }
 }
-
-/** No line ends between a number and its uncertainty.
- * @param {string} text
- */
-const unbroken = (text) => text.replaceAll(" ± ", "\u00a0±\u00a0");
 
 /** A button that sends something to the API.
  * @param {string} label

@@ -170,14 +170,16 @@ export function dropChoice(row, choice) {
   numbered(row);
 }
 
-/** Put lines that somebody pastes into a field into fields of their own.
+/** Put lines that somebody pastes into a field into fields of their own; a single line is a list if it has semicolons,
+ * or commas with a space behind them, which names of chemicals lack.
  * @param {Element} row
  * @param {HTMLInputElement} pasted the field
  * @param {ClipboardEvent} event
  */
 export function spread(row, pasted, event) {
-  const lines = (event.clipboardData?.getData("text") ?? "")
-    .split(/[\r\n\t]+/)
+  const text = (event.clipboardData?.getData("text") ?? "").trim();
+  const lines = text
+    .split(/[\r\n\t]/.test(text) ? /[\r\n\t]+/ : /;|,\s+/)
     .map((line) => line.trim())
     .filter((line) => line !== "");
   if (lines.length < 2) return;

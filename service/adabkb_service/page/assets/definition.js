@@ -262,7 +262,7 @@ export function fill(given) {
     if (field.name) show(field, group ? given[group]?.[field.name] : given[field.name]);
   }
   const several = given.objectives ?? [];
-  direction.value = several.length ? "several" : (given.direction ?? "minimize");
+  direction.value = several.length ? "several" : (given.direction ?? "");
   costBudget.value = given.budget?.cost ?? "";
   if (given.budget?.cost !== undefined) byId("new-budget", HTMLInputElement).value = "";
   rule.value = given.early_stopping?.rule ?? "";

@@ -3,7 +3,7 @@
 import { reachable } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
-import { figure, shown, tellTimes } from "./words.js";
+import { figure, inUnit, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
 const KINDS = [
@@ -56,7 +56,7 @@ const added = ({ value, metrics = {}, was }) => [
     : []),
 ];
 
-/** @type {Record<string, (payload: StudyEvent["payload"]) => string>} */
+/** @type {Record<string, (payload: StudyEvent["payload"], unit?: string) => string>} */
 const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
@@ -64,10 +64,10 @@ const SENTENCES = {
   leased: (payload) => `was issued${by(payload.worker)}, attempt ${payload.attempt}`,
   expired: () => "lost its lease",
   released: () => "was given back",
-  observed: (payload) => `gave ${result(payload)}`,
+  observed: (payload, unit) => `gave ${inUnit(result(payload), typeof payload.value === "number" ? unit : undefined)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
-  annotated: () => "has new attributes",
+  annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) =>
@@ -82,7 +82,7 @@ const SENTENCES = {
   measured: (payload) => `Result ${payload.observation} got ${added(payload).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
-  edited: (payload) => `The space was edited, version ${payload.version}`,
+  edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
   model_recovered: () => "The model works again",
 };
 
@@ -147,7 +147,8 @@ export function follow(data, cursor, changed) {
  */
 function line(event, data) {
   const item = document.createElement("li");
-  const told = SENTENCES[event.kind](event.payload);
+  const unit = byId("feed", HTMLElement).dataset.unit || undefined;
+  const told = SENTENCES[event.kind](event.payload, unit);
   if (OF_TRIALS.has(event.kind) && event.trial !== null) {
     const link = document.createElement("a");
     link.href = data.trialPage(event.trial);

@@ -1,8 +1,8 @@
 // The Pareto front of a study with several objectives, and the hypervolume over time.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { byId } from "./elements.js";
-import { counted, figure, plusMinus, titled } from "./words.js";
+import { byId, one } from "./elements.js";
+import { counted, figure, ofQuantity, plusMinus, shown, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -33,7 +33,7 @@ export function frontChart(data) {
         ...common(ink),
         grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
         xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
-        yAxis: numbers(ink, { name: title(y), scale: true }),
+        yAxis: numbers(ink, { name: title(y), nameTextStyle: { color: ink.muted, align: "left" }, scale: true }),
         series: [
           {
             type: "scatter",
@@ -73,6 +73,38 @@ export function frontChart(data) {
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );
+}
+
+/** Fill in the table of the results that no other result dominates, the best of the first objective at the top.
+ * @param {import("./data.js").StudyData} data
+ */
+export async function listFront(data) {
+  const body = one(byId("compromises", HTMLTableElement), "tbody", HTMLElement);
+  const [front, { quantities = {}, parameters }] = await Promise.all([data.front(), data.study()]);
+  const [first] = front.objectives;
+  const sign = first.direction === "maximize" ? -1 : 1;
+  const sorted = [...front.observed].sort((a, b) => sign * (a.metrics[first.metric] - b.metrics[first.metric]));
+  const rows = sorted.map((each) => {
+    const row = document.createElement("tr");
+    const head = document.createElement("th");
+    const link = document.createElement("a");
+    head.scope = "row";
+    link.href = each.trial ? data.trialPage(each.trial) : `${data.page}/results/${each.observation}`;
+    link.textContent = each.trial ? String(each.trial) : `R${each.observation}`;
+    head.append(link);
+    const values = parameters.filter(({ kind }) => kind !== "fixed").map(({ name }) => shown(each.parameters[name]));
+    const numbers = front.objectives.map(({ metric }) => ofQuantity(each.metrics[metric], quantities[metric]));
+    row.append(head, ...[...numbers, ...values].map((text) => cell(text)));
+    return row;
+  });
+  body.replaceChildren(...rows);
+}
+
+/** @param {string} text */
+function cell(text) {
+  const made = document.createElement("td");
+  made.textContent = text;
+  return made;
 }
 
 /** @param {import("./data.js").StudyData} data */

@@ -2,7 +2,7 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { figure, inUnit } from "./words.js";
+import { difference, inUnit } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function gapChart(data) {
@@ -49,12 +49,12 @@ export function gapChart(data) {
       };
       const rows = known.map((each) => [each.trial, each.seq, each.gap]);
       const first = known[0];
-      const now = study.gap === null ? "unknown now" : `${inUnit(figure(study.gap, 3), study.quantity.unit)} now`;
+      const now = study.gap === null ? "unknown now" : `${inUnit(difference(study.gap), study.quantity.unit)} now`;
       return {
         option,
         header: ["trial", "result", "gap"],
         rows,
-        said: `${inUnit(figure(first.gap, 3), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.`,
+        said: `${inUnit(difference(first.gap), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.`,
       };
     },
     { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) },
@@ -76,4 +76,4 @@ function nothing(study, history) {
  * @param {number} gap
  * @param {ShownStudy} study
  */
-const gained = (gap, study) => inUnit(figure(gap, 3), study.quantity.unit);
+const gained = (gap, study) => inUnit(difference(gap), study.quantity.unit);

@@ -2,7 +2,7 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, plusMinus, shown, within } from "./words.js";
+import { counted, difference, figure, inUnit, ofQuantity, plusMinus, shown, within } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
  * @type {Record<string, [string, string, string]>}
@@ -16,7 +16,7 @@ const PHASES = {
   restart: ["restart", "rect", "#c66a9b"],
   sample: ["baseline", "circle", "#dd8f00"],
   fallback: ["quasi-random", "rect", "#8b9199"],
-  own: ["own point", "pin", "#9a8cf0"],
+  own: ["own or queued", "roundRect", "#9a8cf0"],
 };
 
 /** @type {Record<string, string>} */
@@ -116,7 +116,8 @@ export function historyChart(data) {
       each.expected?.ucb,
       each.observed_at,
     ]);
-    return { option, header, rows, said: said(study, history, density) };
+    const isRecommended = Boolean(recommendation?.model) && !study.objectives;
+    return { option, header, rows, said: said(study, history, density, isRecommended) };
   };
   return new Chart("history", make, {
     select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
@@ -172,7 +173,7 @@ function results(all, ink, isShown = () => true) {
       type: "scatter",
       name,
       symbol,
-      symbolSize: phase === "own" ? 12 : 8,
+      symbolSize: 8,
       itemStyle: { color, opacity: 0.85 },
       data: found.map(point),
     };
@@ -231,8 +232,8 @@ function bestSoFar(study, { records, count }, recommendation, metric, ink) {
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
   if (model && !study.objectives)
     areas.push([
-      { yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } },
-      { yAxis: model.mean + model.std },
+      { yAxis: within(model.mean - model.std, study.quantity), itemStyle: { color: ink.warn, opacity: 0.22 } },
+      { yAxis: within(model.mean + model.std, study.quantity) },
     ]);
   return {
     type: "line",
@@ -329,15 +330,18 @@ function told(result, unit) {
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Density | null} density
+ * @param {boolean} isRecommended whether the model recommends a point
  */
-function said(study, { count, records }, density) {
+function said(study, { count, records }, density, isRecommended) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
-  if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
+  if (best)
+    parts.push(`the best is ${inUnit(ofQuantity(best[1], study.quantity), study.quantity.unit)}, result ${best[0]}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
-    parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
+    parts.push(`green: further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);
   }
+  if (isRecommended) parts.push("brown: what the model expects at the point that it recommends");
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

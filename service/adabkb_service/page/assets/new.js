@@ -13,7 +13,7 @@ import {
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { byId } from "./elements.js";
-import { tellProblem } from "./forms.js";
+import { Mistyped, tellProblem } from "./forms.js";
 import { addCombination, area, fitSpace } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
@@ -34,9 +34,19 @@ form.inWords = ({ pointer, detail }) =>
   /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
     ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
     : detail;
-form.made = sent;
+const direction = byId("new-direction", HTMLSelectElement);
+form.made = () => {
+  const made = sent();
+  if (direction.value === "" && !isSent())
+    throw new Mistyped(direction, "The result should be: choose what is better, a small or a large result.");
+  return made;
+};
 /** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
+const id = byId("new-id", HTMLInputElement);
+id.addEventListener("change", () => {
+  id.value = id.value.trim().replaceAll(/\s+/g, "-");
+});
 form.addEventListener("change", fitFields);
 byId("parameters", HTMLElement).addEventListener("input", fitSpace);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);

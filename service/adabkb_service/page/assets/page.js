@@ -4,6 +4,7 @@
 
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
+import { messageOf } from "./caught.js";
 import { around, byId, dataOf, every, holder } from "./elements.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./session.js";
@@ -64,6 +65,7 @@ const ACTIONS = {
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
+  failure: { after: fail },
   queue: {
     says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
@@ -128,7 +130,15 @@ const ACTIONS = {
     goto: stay,
   },
   release: { says: () => "The trial is given back.", goto: stay },
-  fail: { says: () => "The trial has failed.", goto: stay },
+  fail: {
+    says: () => "The trial has failed.",
+    undo: (answer, _, element) => ({
+      method: "POST",
+      path: pathOf(element).replace(/observe$/, `trials/${answer.trial.number}/retry`),
+      body: {},
+    }),
+    goto: stay,
+  },
   delete: {
     says: () => "The study is in the trash.",
     undo: (_, __, element) => ({ method: "POST", path: `${pathOf(element)}/restore` }),
@@ -137,6 +147,7 @@ const ACTIONS = {
   restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
   purge: { says: () => "The study is permanently deleted.", goto: stay },
   share: { says: () => "The study is shared.", goto: stay },
+  give: { says: (answer) => `The study belongs to ${answer.owner} now.`, goto: () => `${root}/` },
   unshare: {
     says: () => "The right is revoked.",
     undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(dataOf(element, "before")) }),
@@ -157,6 +168,23 @@ const ACTIONS = {
 
 function stay() {
   return location.href;
+}
+
+/** Say that a trial which was just queued has failed.
+ * @param {{ number: number }} answer
+ * @param {unknown} _
+ * @param {HTMLElement} element the form
+ */
+async function fail({ number }, _, element) {
+  const reason = byId("failure-reason", HTMLInputElement).value.trim();
+  const path = pathOf(element).replace(/trials$/, "observe");
+  try {
+    await call("POST", path, { trial: number, status: "failed", ...(reason ? { reason } : {}) });
+    say(`Trial ${number} is stored as failed.`);
+  } catch (error) {
+    say(`Trial ${number} is queued, but not stored as failed: ${messageOf(error)}`);
+  }
+  changed();
 }
 
 /** @param {Record<string, any>} sent */
@@ -240,7 +268,7 @@ async function takeBack({ method, path, body: sent }, isElsewhere = false) {
     if (isElsewhere) location.reload();
     else changed();
   } catch (error) {
-    say(error.message);
+    say(messageOf(error));
   }
 }
 
@@ -282,7 +310,7 @@ document.addEventListener("click", async (event) => {
     try {
       await perform(button, asWorker(button, JSON.parse(dataOf(button, "body"))));
     } catch (error) {
-      say(error.message);
+      say(messageOf(error));
     } finally {
       button.disabled = false;
     }

@@ -2,6 +2,7 @@
 // stored.
 
 import { call } from "./calls.js";
+import { messageOf, problemOf } from "./caught.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
@@ -33,6 +34,8 @@ export function takeTables(form, data) {
   };
   /** @type {Turn | null} */
   let looked = null; // at what is in the form: its rows, and what becomes of each
+  /** @type {{ header: string, keys: string[] } | null} */
+  let assigned = null; // what the columns were, the last time
 
   const show = (/** @type {"text" | "preview"} */ step) => {
     for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
@@ -54,6 +57,7 @@ export function takeTables(form, data) {
     /** @type {Turn} */
     const turn = { table, known, keys, rows: [] };
     looked = turn;
+    assigned = { header: table.header.join("\t"), keys };
     part.go.disabled = true;
     part.skip.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
@@ -119,7 +123,8 @@ export function takeTables(form, data) {
       throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
     show("preview");
-    await look(table, known, guess(table.header, known));
+    const before = assigned?.header === table.header.join("\t") ? assigned.keys : null;
+    await look(table, known, before ?? guess(table.header, known));
   };
 
   form.addEventListener("submit", async (event) => {
@@ -265,7 +270,7 @@ function understood({ line, cells }, columns, header) {
     } catch (problem) {
       fault(
         i,
-        problem.message,
+        messageOf(problem),
         isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.",
       );
     }
@@ -300,7 +305,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
         some[k].faults.push(...faults.map((each) => placed(some[k], each.pointer, each.detail, table, keys, known)));
       });
     } catch (error) {
-      const faults = error.problem?.errors ?? [];
+      const faults = problemOf(error)?.errors ?? [];
       for (const { pointer, detail } of faults) {
         const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
         if (index === undefined) throw error;

@@ -75,6 +75,11 @@ export class Scale {
       : inUnit(shown(this.choices[position] ?? ""), this.parameter.unit);
   }
 
+  /** The label, or else the name. */
+  get title() {
+    return this.parameter.label || this.name;
+  }
+
   get axisName() {
     return titled(this.name, this.parameter.label, this.parameter.unit) + (this.isLog ? " (log)" : "");
   }

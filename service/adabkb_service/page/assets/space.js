@@ -1,5 +1,6 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
+import { messageOf } from "./caught.js";
 import {
   addChoices,
   area,
@@ -103,7 +104,7 @@ function summarized(row) {
   try {
     line.textContent = inWords(described(row));
   } catch (error) {
-    line.textContent = `${text(row, "name")}: ${error.message}`;
+    line.textContent = `${text(row, "name")}: ${messageOf(error)}`;
   }
   return line;
 }

@@ -7,9 +7,10 @@ import { byId, dataOf, every, ifThere, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
+import { listFront } from "./front.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { figure, plusMinus, shown } from "./words.js";
+import { difference, figure, ofQuantity, plusMinus, shown } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -33,7 +34,7 @@ const data = new StudyData(dataOf(page, "study"));
  */
 function gainOf(changes, name) {
   const found = changes?.find((each) => each.parameter === name);
-  return found ? figure(found.gain, 3) : "–";
+  return found ? difference(found.gain) : "–";
 }
 
 /** Write what the model says, and what was observed, in a row of the table.
@@ -60,11 +61,16 @@ async function recommend() {
     if (change) change.textContent = gainOf(model?.changes, name);
   }
   const value = one(table, "[data-value]", HTMLElement);
-  write(value, model ? plusMinus(model.mean, model.std) : "–", figure(observed?.value));
+  const { quantities = {} } = await data.study();
+  write(value, model ? plusMinus(model.mean, model.std) : "–", ofQuantity(observed?.value, quantities.value));
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
-    write(row, predicted ? plusMinus(predicted.mean, predicted.std) : "–", figure(observed?.metrics?.[name]));
+    write(
+      row,
+      predicted ? plusMinus(predicted.mean, predicted.std) : "–",
+      ofQuantity(observed?.metrics?.[name], quantities[name]),
+    );
   }
   const feasible = table.querySelector("[data-feasible]"); // there if the study has bounds
   if (feasible) {
@@ -79,9 +85,11 @@ async function recommend() {
 }
 
 const hasSeveral = document.getElementById("front") !== null; // objectives
+/** Bring the best point, or the best compromises, up to date; an error is told at the top of the page. */
+const best = () => (hasSeveral ? listFront(data) : recommend()).catch(() => {});
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
-if (!hasSeveral) recommend().catch(() => {});
+best();
 const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -125,7 +133,7 @@ function changed() {
     data.changed();
     for (const chart of charts) chart.changed();
     assessment.changed();
-    if (!hasSeveral) recommend().catch(() => {});
+    best();
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();
   }, SETTLE_MILLISECONDS);

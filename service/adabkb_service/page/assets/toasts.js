@@ -28,6 +28,11 @@ export function say(text, undo) {
   setTimeout(() => toast.remove(), SECONDS * 1000);
 }
 
+/** Remove the messages that offer nothing. */
+export function clearMessages() {
+  for (const toast of document.querySelectorAll(".toast:not(:has(button))")) toast.remove();
+}
+
 /** Say it on the page that is loaded next; ``undo`` is the request that takes back what was done.
  * @param {string} text
  * @param {unknown} undo
