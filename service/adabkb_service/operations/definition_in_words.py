@@ -22,8 +22,9 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
+from adabkb_service.contract.quantities import with_unit
 from adabkb_service.operations.values_in_words import figure, shown
-from adabkb_service.operations.wording import bounds, measured
+from adabkb_service.operations.wording import bounds, measured, quantity
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -145,7 +146,11 @@ def _mixture(mixture: Mixture) -> str:
 
 def _goal(study: Study) -> str:
     if not study.objectives:
-        return f"the result {study.direction}d"
+        known = quantity(study)
+        ends = ("from", known.low), ("up to", known.high)
+        possible = " ".join(f"{words} {shown(end)}" for words, end in ends if end is not None)
+        of = f" (possible: {with_unit(possible, known.unit)})" if possible else ""
+        return f"{known.label or 'the result'} {study.direction}d{of}"
     worse = (
         f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
     )

@@ -14,7 +14,7 @@ from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
-from adabkb_service.operations.values_in_words import figure
+from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
@@ -55,6 +55,10 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
+"""Seconds -> words, for the times for which a person may reserve a trial."""
+MOST_IN_POINT = 8
+"""The maximum number of values of a point that are listed in one line."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
@@ -174,6 +178,13 @@ def unit(study: Study, name: str | None = None) -> str | None:
 def parameter_title(parameter: Parameter) -> str:
     """Return the title of a parameter's column, with its unit."""
     return titled(parameter.name, parameter.label, parameter.unit)
+
+
+def point(study: Study, parameters: Mapping[str, Any]) -> str:
+    """Return the values of a point in one line, with units and without fixed parameters."""
+    varied = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
+    told = [with_unit(shown(parameters[each.name]), each.unit) for each in varied[:MOST_IN_POINT]]
+    return ", ".join(told) + (", …" if len(varied) > MOST_IN_POINT else "")
 
 
 def uncertain(study: Study) -> list[str]:

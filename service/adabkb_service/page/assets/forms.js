@@ -1,6 +1,7 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
 import { every, made, one } from "./elements.js";
+import { clearToasts } from "./toasts.js";
 import { numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
@@ -157,6 +158,7 @@ function unchanged(element) {
  * @param {Error & { problem?: Problem, element?: Element | null }} error
  */
 export function tellProblem(form, error) {
+  clearToasts();
   const told = one(form, ".problem", HTMLElement);
   const faults = error.problem?.errors ?? [];
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
