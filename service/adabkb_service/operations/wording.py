@@ -219,8 +219,10 @@ def added(payload: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {figure(number, 6)}" for name, number in told.items())
 
 
-def purpose(trial: Trial) -> str:
-    """Return the purpose of a trial."""
+def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
+    """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
+    if is_repeat:
+        return PHASES["repeat"]
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 

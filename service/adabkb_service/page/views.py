@@ -289,6 +289,7 @@ def get_trial(
         "is_told": told or trial.origin == "queued",
         "cursor": encoded(study.revision),
         "files": files.page(service, study_id, number, 0, files.MOST),
+        "same": overview.at_point_of(study_id, number),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)

@@ -257,7 +257,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
     with tab(browser, lab) as page:
         page.goto("/studies/suzuki")
         with page.expect_download() as download:
-            page.locator("#table").get_by_role("link", name=kind).click()
+            page.locator("#table").get_by_role("link", name=kind, exact=True).click()
         file = tmp_path / download.value.suggested_filename
         download.value.save_as(file)
         page.goto("/studies/again")
