@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
@@ -15,13 +16,23 @@ from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
     *("trial", "state", "parameters.x", "parameters.solvent", "value", "std_error"),
-    *("metrics.seconds", "std_errors.seconds", "reason", "worker", "attempt", "origin", "started_at", "finished_at"),
+    *(
+        "metrics.seconds",
+        "std_errors.seconds",
+        "reason",
+        "note",
+        "worker",
+        "attempt",
+        "origin",
+        "started_at",
+        "finished_at",
+    ),
     *("duration_seconds", "observation", "observed_at", "excluded", "outside"),
 ]
 
 
 @pytest.fixture
-def tried(client: Client) -> Study:
+def tried(client: Client, server: str) -> Study:
     """A study with a trial in each state, a replicate, an excluded result, and a result that nobody suggested."""
     study = client.create_study(
         "s",
@@ -43,6 +54,8 @@ def tried(client: Client) -> Study:
     study.queue({"x": 0.75, "solvent": None})
     study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
     study.exclude(1, "spilt")
+    note = httpx.patch(f"{server}/v1/studies/s/trials/1", json={"attributes": {"note": "=turned brown"}})
+    assert note.status_code == 200
     return study
 
 
@@ -108,6 +121,22 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
         assert report.left_out == {"excluded": 1, "failed": 1, "active": 1, "released": 1, "queued": 1}
         counted = [each for each in tried.observations() if each.counts]
         assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
+
+
+def test_a_csv_with_decimal_commas_has_the_same_cells(tried: Study, server: str) -> None:
+    address = f"{server}/v1/studies/{tried.id}/export"
+    texts = [
+        httpx.get(address, params={"format": "csv", "decimal": each}).raise_for_status().text
+        for each in ("point", "comma")
+    ]
+    points, commas = (
+        list(csv.DictReader(io.StringIO(text), delimiter=by)) for text, by in zip(texts, ",;", strict=True)
+    )
+    assert "0,25;=CO" in texts[1].replace("'", "")
+    floats = {"parameters.x", "value", "std_error", "metrics.seconds", "std_errors.seconds", "duration_seconds"}
+    assert [
+        {name: cell.replace(",", ".") if name in floats else cell for name, cell in row.items()} for row in commas
+    ] == points
 
 
 def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:

@@ -298,6 +298,7 @@ document.addEventListener("click", async (event) => {
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
   }
+  if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {

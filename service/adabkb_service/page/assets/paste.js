@@ -300,7 +300,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
   const batches = Array.from({ length: Math.ceil(good.length / BATCH) }, (_, k) =>
     good.slice(k * BATCH, (k + 1) * BATCH),
   );
-  // Rows with faults may have others. Each is asked about alone, as what is left of it may be refused as no result.
+  // Rows with faults may have others. Each is asked about alone, as it may be refused as no request.
   batches.push(
     ...asked
       .filter(isFaulty)
@@ -317,7 +317,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
     };
     try {
       const answer = await call("POST", `${data.api}/observations`, {
-        items: some.map((row) => row.item),
+        items: some.map((row) => askable(row, keys, known)),
         dry_run: true,
       });
       /** @type {{ status: number, detail: string, errors: { pointer: string, detail: string }[] }[]} */
@@ -338,6 +338,21 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
       if (!faults.length) throw error;
     }
   }
+}
+
+/** The result of a row, with 0 where its result could not be read, so that the server looks at the rest.
+ * @param {PastedRow} row
+ * @param {string[]} keys of the columns
+ * @param {Role[]} known
+ */
+function askable({ item, faults }, keys, known) {
+  const unread = faults.map(({ i }) => known.find((role) => role.isResult && role.key === keys[i]));
+  const found = { ...item };
+  for (const role of unread) {
+    if (role?.group) found[role.group] = { ...found[role.group], [String(role.field)]: 0 };
+    else if (role) found[String(role.field)] = 0;
+  }
+  return found;
 }
 
 /** A fault with its line and its column: /parameters/minutes is in the column of minutes.
