@@ -32,6 +32,8 @@ MOST_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
 MOST_POINTS = 100
 """The approximate number of reports of each of these trials in the chart."""
+MOST_REPEATS = 20
+"""The maximum number of results at one point that are listed."""
 RECENT = 300
 """The maximum number of trials in the timeline; the latest ones are shown."""
 
@@ -65,6 +67,8 @@ class Line:
     is_corrected: bool = False
     repeats: result_table.Repeats | None = None
     """The results at the same point; None if there is only this one."""
+    is_repeat: bool = False
+    """Whether a user queued the trial at a point that has an earlier result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +138,10 @@ class Overview:
             seqs = [row.result.seq for row in rows if row.result is not None]
             corrected = result_table.corrected(connection, study_id) if seqs else set()
             repeats = result_table.repeats(connection, study_id, seqs)
+            queued = [row.trial.number for row in rows if row.trial and row.trial.origin == "queued" and not row.result]
+            repeating = result_table.repeating(connection, study_id, queued) if queued else set()
         space = definition.space()
-        return Lines([_line(row, definition, space, corrected, repeats) for row in rows], count)
+        return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results, thinned if there are many. Each has the prediction that was made when its point was
@@ -236,6 +242,11 @@ class Overview:
         space = definition.space()
         return [render.observation(row, definition, space) for row in rows]
 
+    def at_point_of(self, study_id: str, trial: int) -> list[result_table.AtPoint]:
+        """Return the first results at the point of a trial: that of its first result or, without one, its own."""
+        with self._service.database.reading() as connection:
+            return result_table.at_point_of(connection, study_id, trial, MOST_REPEATS)
+
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Return column -> number for the catalogue row of a point; empty without a catalogue.
 
@@ -287,12 +298,14 @@ def _line(
     space: Space,
     corrected: set[int],
     repeats: Mapping[int, result_table.Repeats],
+    repeating: set[int],
 ) -> Line:
     trial = None if row.trial is None else render.trial(row.trial)
     if row.result is None:
-        return Line(trial, None)
-    seq = row.result.seq
-    return Line(trial, render.observation(row.result, definition, space), seq in corrected, repeats.get(seq))
+        return Line(trial, None, is_repeat=trial is not None and trial.number in repeating)
+    seq, same = row.result.seq, repeats.get(row.result.seq)
+    is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
+    return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
 
 
 def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:

@@ -59,6 +59,8 @@ FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 MOST_VALUES = 12
 """The maximum number of values of a point in a sentence."""
+TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
+"""Seconds -> words, for the times for which a person may reserve a trial."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
@@ -228,8 +230,10 @@ def added(payload: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {figure(number, 6)}" for name, number in told.items())
 
 
-def purpose(trial: Trial) -> str:
-    """Return the purpose of a trial."""
+def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
+    """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
+    if is_repeat:
+        return PHASES["repeat"]
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 

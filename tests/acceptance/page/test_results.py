@@ -102,7 +102,7 @@ def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser
             alert = page.get_by_role("dialog").get_by_role("alert")
             expect(alert).to_contain_text(told[0])
             assert [each for each in told if each not in alert.inner_text()] == []
-            expect(alert).to_contain_text("Nothing was stored.")
+            expect(alert).to_contain_text("Nothing is stored yet.")
             assert "items/" not in alert.inner_text()
             expect(page.locator("#paste-go")).to_be_disabled()
     assert len(checked(api.get("/v1/studies/faulty/observations"))["items"]) == 3

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
@@ -120,6 +121,22 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
         assert report.left_out == {"excluded": 1, "failed": 1, "active": 1, "released": 1, "queued": 1}
         counted = [each for each in tried.observations() if each.counts]
         assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
+
+
+def test_a_csv_with_decimal_commas_has_the_same_cells(tried: Study, server: str) -> None:
+    address = f"{server}/v1/studies/{tried.id}/export"
+    texts = [
+        httpx.get(address, params={"format": "csv", "decimal": each}).raise_for_status().text
+        for each in ("point", "comma")
+    ]
+    points, commas = (
+        list(csv.DictReader(io.StringIO(text), delimiter=by)) for text, by in zip(texts, ",;", strict=True)
+    )
+    assert "0,25;=CO" in texts[1].replace("'", "")
+    floats = {"parameters.x", "value", "std_error", "metrics.seconds", "std_errors.seconds", "duration_seconds"}
+    assert [
+        {name: cell.replace(",", ".") if name in floats else cell for name, cell in row.items()} for row in commas
+    ] == points
 
 
 def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:

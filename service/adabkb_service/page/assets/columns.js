@@ -197,6 +197,8 @@ function meant(parameter, cell) {
     (choice) =>
       choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell),
   );
+  const alike = choices.filter((choice) => shown(choice).toLowerCase() === cell.trim().toLowerCase());
+  if (found < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
   if (found < 0)
     throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];

@@ -2,7 +2,7 @@
 
 import { messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
-import { clearMessages } from "./toasts.js";
+import { clearToasts } from "./toasts.js";
 import { numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
@@ -159,6 +159,7 @@ function unchanged(element) {
  * @param {unknown} error
  */
 export function tellProblem(form, error) {
+  clearToasts();
   const told = one(form, ".problem", HTMLElement);
   const problem = problemOf(error);
   const faults = problem?.errors ?? [];
@@ -186,6 +187,19 @@ function tellBeside(form, element, words) {
   const note = made("small", { className: "fault", textContent: words });
   element?.closest(".field, .choice, .condition, td")?.append(note);
 }
+
+/** Say beside a number whether it is outside of its range, as soon as somebody leaves the field. */
+document.addEventListener("change", ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
+  const { low, high } = target.dataset;
+  const [value, least, most] = [target.value, low, high].map((text) => numeral(text ?? ""));
+  target.closest(".field")?.querySelector(".fault")?.remove();
+  target.removeAttribute("aria-invalid");
+  if (!(value < least || value > most)) return;
+  target.setAttribute("aria-invalid", "true");
+  const note = made("small", { className: "fault", textContent: "outside the range" });
+  target.closest(".field")?.append(note);
+});
 
 /** Mark a field as wrong, and unfold what it is folded into.
  * @param {Element | null | undefined} element

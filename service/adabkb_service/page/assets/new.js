@@ -12,7 +12,7 @@ import {
   fitFields,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
-import { byId } from "./elements.js";
+import { byId, made } from "./elements.js";
 import { Mistyped, tellProblem } from "./forms.js";
 import { addCombination, area, fitSpace } from "./space.js";
 
@@ -36,17 +36,36 @@ form.inWords = ({ pointer, detail }) =>
     : detail;
 const direction = byId("new-direction", HTMLSelectElement);
 form.made = () => {
-  const made = sent();
+  const definition = sent();
   if (direction.value === "" && !isSent())
     throw new Mistyped(direction, "The result should be: choose what is better, a small or a large result.");
-  return made;
+  return definition;
 };
+
+const id = byId("new-id", HTMLInputElement);
+const proposal = made("small", { id: "new-id-proposal" });
+proposal.setAttribute("role", "status");
+id.after(proposal);
+/** Propose an ID for a name that is none, such as one with spaces. */
+id.addEventListener("change", () => {
+  const typed = id.value.trim();
+  id.value = asId(typed) || typed;
+  proposal.textContent =
+    id.value === typed ? "" : `An ID has letters, digits, . _ and -, so “${typed}” becomes “${id.value}”.`;
+});
+
+/** The ID that is closest to a name: letters, digits, points, underscores and hyphens, the first a letter or a digit.
+ * @param {string} name
+ */
+function asId(name) {
+  const plain = name.replaceAll("ß", "ss").normalize("NFKD").replace(/\p{M}/gu, "");
+  return plain
+    .replace(/[^A-Za-z0-9._-]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+|-+$/g, "")
+    .slice(0, 100);
+}
 /** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
-const id = byId("new-id", HTMLInputElement);
-id.addEventListener("change", () => {
-  id.value = id.value.trim().replaceAll(/\s+/g, "-");
-});
 form.addEventListener("change", fitFields);
 byId("parameters", HTMLElement).addEventListener("input", fitSpace);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);

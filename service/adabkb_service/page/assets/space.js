@@ -15,6 +15,7 @@ import {
   fitWeights,
   meant,
   next,
+  offerValues,
   part,
   showValue,
   showWeights,
@@ -69,6 +70,10 @@ export function fitRow(row) {
     if (event.key !== "Enter" || !choice) return;
     event.preventDefault();
     next(row, choice);
+  });
+  row.addEventListener("change", (event) => {
+    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    if (choice) offerValues(row, choice);
   });
   area(row, "descriptors").addEventListener("change", () => {
     takeValues(row);
