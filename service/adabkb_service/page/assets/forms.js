@@ -159,7 +159,6 @@ function unchanged(element) {
  * @param {unknown} error
  */
 export function tellProblem(form, error) {
-  clearToasts();
   const told = one(form, ".problem", HTMLElement);
   const problem = problemOf(error);
   const faults = problem?.errors ?? [];
@@ -169,7 +168,7 @@ export function tellProblem(form, error) {
   const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
   told.textContent = (lines.length ? lines : [messageOf(error)]).concat(problem?.remedy ?? []).join("\n");
   told.hidden = false;
-  clearMessages(); // which would cover it
+  clearToasts(); // which would cover it
   const mistyped = error instanceof Mistyped ? error.element : null;
   for (const element of [mistyped, ...fields.values()]) mark(element);
   if (mistyped) tellBeside(form, mistyped, messageOf(error));
