@@ -56,7 +56,6 @@ export function takeTables(form, data) {
     /** @type {Turn} */
     const turn = { table, known, keys, rows: [] };
     looked = turn;
-    assigned = { header: table.header.join("\t"), keys };
     part.go.disabled = true;
     part.skip.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
