@@ -164,7 +164,7 @@ def pastes_a_table(page: Page) -> None:
     expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
     expect(dialog.locator("#paste-said")).to_have_text("1 of 2 lines can be added.")
     expect(dialog.locator("#paste-columns")).to_have_text(
-        "Read: minutes from “minutes”, flour from “flour”, Result from “value”."
+        "Read: minutes from “minutes”, flour from “Mehl”, Result from “value”."
     )
     dialog.get_by_label("Line 3, minutes").fill("39")
     dialog.get_by_label("Line 3, minutes").press("Tab")

@@ -90,9 +90,8 @@ def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> N
         field = row.get_by_label("Value 2", exact=True)
         field.focus()
         paste(field, "1,4-dioxane\r\nwater\r\n\r\nethanol")
-        paste(row.get_by_label("Value 4", exact=True), "DMF, 2,2,2-trifluoroethanol; THF")
         expect(page.locator("#summary li")).to_have_text(
-            "solvent: a choice of 6 values: “first”, “1,4-dioxane”, “water”, “DMF”, “2,2,2-trifluoroethanol”, “THF”"
+            "solvent: a choice of 4 values: “first”, “1,4-dioxane”, “water”, “ethanol”"
         )
         paste(row.get_by_label("Value 4", exact=True), "1,2-ethanediol, DMF;DMSO")
         expect(page.locator("#summary li")).to_contain_text(
