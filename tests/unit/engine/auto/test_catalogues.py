@@ -245,7 +245,7 @@ def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
 def test_a_withdrawn_row_with_the_best_result_is_not_suggested_in_another_mixture() -> None:
     space = constrained(rows(6000, withdrawn=(5,)), mixtures=(Mixture(("x", "y")),))
     state = auto.start(space, Config(), 0)
-    for row in (1, 2, 5, 9):
+    for row in (1, 2, 5, 9, 11, 12, 14, 17):
         point = space.encode({"row": f"r{row}", "x": 0.4, "y": 0.6})
         state = auto.observe(state, point, 9.0 if row == 5 else row / 10.0).state
     for suggestion in islice(auto.suggestions(state, np.zeros((0, 3))), 4):
