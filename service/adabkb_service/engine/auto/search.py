@@ -145,7 +145,8 @@ def _maximize_over_rows(search: Search) -> Array:
 
     def ascended(points: Array) -> Array:
         if feasible is not None:
-            return feasible.pulled(points, slides(domain, search.view, search.beta, feasible, points), FINELY)
+            starts = points[:FEWER_STARTS] if objective_of(search.view) is None else points
+            return feasible.pulled(starts, slides(domain, search.view, search.beta, feasible, starts), FINELY)
         movable = within.free & domain.movable(points) & ~domain.categorical
         return domain.snap(ascend(search.view, points, search.beta, movable)) if movable.any() else points
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.catalogues import Lookup
 from adabkb_service.engine.auto.components import places_of
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
@@ -218,8 +221,32 @@ def test_an_older_study_says_which_row_is_tried_second() -> None:
 
 
 def test_the_mean_of_an_older_study_knows_its_rows() -> None:
-    axis = CatalogueAxis("row", rows(7))
-    domain = Domain(Space((axis,)))
+    """Although the snapshot rounds positions, and the rows have no numbers to tell them apart."""
+    axis = CatalogueAxis("row", table([f"r{row}" for row in range(7)], ["n"], np.zeros((7, 1)), digest="equal"))
     exact = axis.positions(np.arange(7))
     older = Older("old", (0,), tuple((float(u),) for u in exact.round(6)), (0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0))
-    assert learned(older, domain).mean(exact[:, None]).argmax() == 2
+    assert learned(older, Domain(Space((axis,)))).mean(exact[:, None]).argmax() == 2
+
+
+def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
+    axis = CatalogueAxis("row", rows(30_000))
+    domain, needle = Domain(Space((axis,))), axis.positions(np.array([12_345]))[None]
+
+    def found(favoured: Array | None) -> Array:
+        def bound(positions: Array) -> Array:
+            return (positions[:, 0] == needle[0, 0]).astype(float)
+
+        return Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favoured).candidates()[0]
+
+    assert found(needle) == needle
+    assert found(None) != needle
+
+
+def test_a_withdrawn_row_with_the_best_result_is_not_suggested_in_another_mixture() -> None:
+    space = constrained(rows(6000, withdrawn=(5,)), mixtures=(Mixture(("x", "y")),))
+    state = auto.start(space, Config(), 0)
+    for row in (1, 2, 5, 9, 11, 12, 14, 17):
+        point = space.encode({"row": f"r{row}", "x": 0.4, "y": 0.6})
+        state = auto.observe(state, point, 9.0 if row == 5 else row / 10.0).state
+    for suggestion in islice(auto.suggestions(state, np.zeros((0, 3))), 4):
+        assert space.decode(suggestion.point)["row"] != "r5"
