@@ -18,7 +18,7 @@ import httpx
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from adabkb_client import Client
 from benchmarks import stories
@@ -35,7 +35,7 @@ from tests.acceptance.page.browser import launching
 from tests.acceptance.page.chemist import Chemist
 from tests.acceptance.page.tabs import drawn, tab
 from tests.servers import server_on
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 SIZE = {"width": 1000, "height": 760}
 COLOURS = {"study": TEAL, "without descriptors": "#5a9bd4", "one at a time": AMBER, "random": GREY}
@@ -130,6 +130,7 @@ def photographed(address: str, study: str, part: str, name: str) -> None:
 @contextmanager
 def in_a_tab(address: str) -> Iterator[Page]:
     """A tab of Chromium."""
+    expect.set_options(timeout=1000 * PATIENCE)
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(**launching()) as browser,

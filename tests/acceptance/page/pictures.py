@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
@@ -19,6 +19,7 @@ from tests.acceptance.page.studies import checked, tuned
 from tests.acceptance.page.tabs import PHONE, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter
 from tests.servers import server_on
+from tests.waiting import PATIENCE
 
 TALL = {"width": 1280, "height": 1240}
 REACTION = {
@@ -102,6 +103,7 @@ def take(address: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    expect.set_options(timeout=1000 * PATIENCE)
     with tempfile.TemporaryDirectory() as temporary:
         url = f"sqlite:///{temporary}/adabkb.db"
         database = Database(url)
