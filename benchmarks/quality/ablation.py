@@ -9,7 +9,6 @@ line, so that a stopped benchmark resumes. Writes results/ablation.json; about 7
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -20,9 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.auto.checkpoint import REVISION
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
+from benchmarks.kept import Kept, path_of
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.families.chosen_by import CHOSEN_BY
 from benchmarks.quality.families.smooth import SMOOTH
@@ -44,8 +43,6 @@ MOST_AXES = 7
 """Largest dimension of families with noise. Smooth families have up to 5, so that an end game begins in time."""
 QUICK_BUDGET = 20
 WHOLE = "whole"
-KEPT = Path(f"tmp/ablation-{REVISION}.jsonl")
-"""The file of runs of this revision of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mechanisms", nargs="+", choices=[each.name for each in MECHANISMS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one problem of each group, one seed, 20 evaluations")
     parser.add_argument("--kept", action="store_true", help="only summarise the runs in the file, with any seeds")
-    parser.add_argument("--runs", type=Path, default=KEPT, help="file of the runs")
+    parser.add_argument("--runs", type=Path, default=path_of("ablation"), help="file of the runs")
     parser.add_argument("--out", type=Path, default=RESULTS / "ablation.json")
     asked = parser.parse_args(arguments)
     groups = {name: GROUPS[name] for name in asked.groups}
@@ -248,33 +245,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
     mechanisms = [each for each in MECHANISMS if not asked.mechanisms or each.name in asked.mechanisms]
     seeds = 1 if asked.quick else asked.seeds
-    runs = kept(asked.runs) if asked.kept else done(groups, mechanisms, seeds, asked.runs)
+    kept = Kept(asked.runs)
+    runs = [Run(**each) for each in kept.values()] if asked.kept else done(groups, mechanisms, seeds, kept)
     found = summary(runs, groups, mechanisms)
     write(asked.out, {**provenance(MODULE), "budgets": BUDGETS, "mechanisms": found})
     print_table(HEADER, rows(found))
 
 
-def kept(path: Path) -> list[Run]:
-    """The runs of a file."""
-    return [Run(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def done(groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int, path: Path) -> list[Run]:
+def done(groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int, kept: Kept) -> list[Run]:
     """All requested runs. Runs that are missing in the file are done and added to it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = {(each.mechanism, each.group, each.problem, each.seed): each for each in kept(path)}
     found = []
-    with threadpool_limits(1), path.open("a") as file:
+    with threadpool_limits(1):
         # This run keeps one-time work out of the measured times.
         run(None, "functions", GROUPS["functions"].problems[0], 0, BUDGETS[0])
         for arguments in tqdm(list(wanted(groups, mechanisms, seeds)), unit="run", mininterval=10):
             mechanism, name, problem, seed, _ = arguments
             key = mechanism.name if mechanism else WHOLE, name, problem.name, seed
-            if key not in known:
-                known[key] = run(*arguments)
-                file.write(json.dumps(asdict(known[key])) + "\n")
-                file.flush()
-            found.append(known[key])
+            if key not in kept:
+                kept.add(key, asdict(run(*arguments)))
+            found.append(Run(**kept[key]))
     return found
 
 

@@ -1,21 +1,22 @@
 """``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` is valid, and how tight it is.
 
 The gap is read at several numbers of results. The gap holds if no point of the problem is better than the
-recommended one by more, without noise. Cases without a gap are not counted as valid.
-Writes results/gaps.json.
+recommended one by more, without noise. Cases without a gap are not counted as valid. Runs are kept in a file, seed by
+seed, so a stopped benchmark resumes. Writes results/gaps.json.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from adabkb_service.engine.auto.policy import Config, auto
+from benchmarks.kept import Kept, Key, path_of
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.pool import keep_all
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
@@ -65,6 +66,11 @@ class Run:
     group: str
     problem: Problem
     seed: int
+
+    @property
+    def key(self) -> Key:
+        """See ``Kept``."""
+        return self.group, self.problem.name, self.seed
 
     def run(self) -> list[Case]:
         """Do it."""
@@ -119,21 +125,26 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument("--out", type=Path, default=RESULTS / "gaps.json")
+    parser.add_argument("--runs", type=Path, default=path_of("gaps"), help="file that keeps the runs")
     asked = parser.parse_args()
     found: dict[str, Any] = {}
+    kept = Kept(asked.runs)
     for name, groups in SETS.items():
         if asked.sets not in (name, "all"):
             continue
         runs = [
             Run(group, problem, seed)
+            for seed in range(asked.seeds)
             for group, problems in groups.items()
             for problem in problems.values()
-            for seed in range(asked.seeds)
         ]
-        cases: dict[Run, list[Case]] = {}
-        if keep_all(runs, asked.jobs, cases.__setitem__):
+
+        def keep(run: Run, cases: list[Case]) -> None:
+            kept.add(run.key, [asdict(case) for case in cases])
+
+        if keep_all([run for run in runs if run.key not in kept], asked.jobs, keep):
             raise SystemExit("some runs failed; nothing is said of the rest")
-        found[name] = list(rows([case for run in runs for case in cases[run]]))
+        found[name] = list(rows([Case(**case) for run in runs for case in kept[run.key]]))
         print(name)
         print_table(HEADER, found[name])
     write(asked.out, {**provenance("benchmarks.quality.gaps"), "seeds": asked.seeds, "rows": found})
