@@ -127,7 +127,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     if not study.objectives:
         yield (
             "Noise of a result",
-            "learned" if study.noise_std is None else f"standard deviation {shown(study.noise_std)}",
+            "learned" if study.noise_std is None else f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}",
         )
     yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
@@ -147,9 +147,9 @@ def _mixture(mixture: Mixture) -> str:
 def _goal(study: Study) -> str:
     if not study.objectives:
         known = quantity(study)
-        ends = ("from", known.low), ("up to", known.high)
-        possible = " ".join(f"{words} {shown(end)}" for words, end in ends if end is not None)
-        of = f" (possible: {with_unit(possible, known.unit)})" if possible else ""
+        least, most = ("any" if end is None else shown(end) for end in (known.low, known.high))
+        has_ends = known.low is not None or known.high is not None
+        of = f" (possible: {with_unit(f'{least} to {most}', known.unit)})" if has_ends else ""
         return f"{known.label or 'the result'} {study.direction}d{of}"
     worse = (
         f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
