@@ -125,10 +125,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     if study.early_stopping:
         yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
     if not study.objectives:
-        yield (
-            "Noise of a result",
-            "learned" if study.noise_std is None else f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}",
-        )
+        yield "Noise of a result", _noise(study)
     yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
     yield "A lease may expire", f"{study.max_attempts} times, then its trial has failed"
@@ -155,6 +152,12 @@ def _goal(study: Study) -> str:
         f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
     )
     return ", ".join(f"{each.metric} {each.direction}d{of}" for each, of in zip(study.objectives, worse, strict=True))
+
+
+def _noise(study: Study) -> str:
+    if study.noise_std is None:
+        return "learned"
+    return f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}"
 
 
 def _budget(study: Study) -> str:

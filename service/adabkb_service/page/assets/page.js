@@ -298,6 +298,11 @@ document.addEventListener("click", async (event) => {
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
   }
+  if (button.dataset.copies) {
+    const { value } = byId(button.dataset.copies, HTMLInputElement);
+    await navigator.clipboard?.writeText(value); // which browsers have with HTTPS, and for this machine itself
+    if (navigator.clipboard) button.textContent = "Copied";
+  }
   if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
