@@ -299,9 +299,13 @@ document.addEventListener("click", async (event) => {
     location.assign(goto);
   }
   if (button.dataset.copies) {
-    const { value } = byId(button.dataset.copies, HTMLInputElement);
-    await navigator.clipboard?.writeText(value); // which browsers have with HTTPS, and for this machine itself
-    if (navigator.clipboard) button.textContent = "Copied";
+    const field = byId(button.dataset.copies, HTMLInputElement);
+    try {
+      await navigator.clipboard.writeText(field.value);
+      button.textContent = "Copied";
+    } catch {
+      field.select(); // without HTTPS, a browser lets no page copy
+    }
   }
   if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
