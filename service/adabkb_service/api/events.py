@@ -156,7 +156,7 @@ async def export_study(
     ] = False,
     decimal: Annotated[
         Literal["point", "comma"],
-        Query(description="of a CSV of trials and results; with comma, semicolons separate cells"),
+        Query(description="sign in the numbers of a CSV of trials and results; with comma, semicolons separate cells"),
     ] = "point",
 ) -> Response:
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who

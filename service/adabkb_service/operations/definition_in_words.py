@@ -126,10 +126,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     if study.early_stopping:
         yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
     if not study.objectives:
-        yield (
-            "Noise of a result",
-            "learned" if study.noise_std is None else f"standard deviation {shown(study.noise_std)}",
-        )
+        yield "Noise of a result", _noise(study)
     yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
     yield "A lease may expire", f"{study.max_attempts} times, then its trial has failed"
@@ -157,6 +154,12 @@ def _goal(study: Study) -> str:
     names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
     told = zip(names, study.objectives, worse, strict=True)
     return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in told)
+
+
+def _noise(study: Study) -> str:
+    if study.noise_std is None:
+        return "learned"
+    return f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}"
 
 
 def _budget(study: Study) -> str:

@@ -159,7 +159,8 @@ def get_study(
 ) -> Response:
     """A study."""
     study = service.do(manage.get(study_id)).view
-    active = read.list_trials(service, study_id, state="active", attributes=(), after=0, limit=WORKING).items
+    listed = partial(read.list_trials, service, study_id, attributes=(), after=0, limit=WORKING)
+    active, overdue = listed(state="active").items, listed(state="expired").items
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
     has_curves = overview.has_curves(study_id)
@@ -168,6 +169,7 @@ def get_study(
         "study.html",
         study=study,
         active=active,
+        overdue=overdue,
         cursor=cursor,
         may=may,
         has_curves=has_curves,

@@ -42,8 +42,8 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         told = checked(api.get("/v1/studies/bread/observations"))["items"]
         assert [each["value"] for each in told] == [7.5, 3, 5.5, 6]
         gives_a_trial_back_and_tries_it_again(page)
-        adds_a_failure_of_its_own(page)
         takes_several_points(page)
+        adds_a_failure_of_its_own(page)
 
 
 def creates_a_study(page: Page) -> None:

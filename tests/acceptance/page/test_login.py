@@ -157,6 +157,8 @@ def shared(page: Page, site: str) -> str:
     expect(row).to_have_count(1)
     page.get_by_role("button", name="Make a link").click()
     made = page.get_by_label("The link, shown only once")
+    expect(made).not_to_have_value("")
+    expect(page.locator(".toast")).to_have_count(0)  # nothing covers it
     expect(made).to_have_value(re.compile(f"^{site}/studies/s#token="))
     assert accessible(page) == []
     link = made.input_value()

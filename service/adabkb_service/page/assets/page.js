@@ -318,6 +318,15 @@ document.addEventListener("click", async (event) => {
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
   }
+  if (button.dataset.copies) {
+    const field = byId(button.dataset.copies, HTMLInputElement);
+    try {
+      await navigator.clipboard.writeText(field.value);
+      button.textContent = "Copied";
+    } catch {
+      field.select(); // without HTTPS, a browser lets no page copy
+    }
+  }
   if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
