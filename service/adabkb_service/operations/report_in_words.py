@@ -7,7 +7,7 @@ from datetime import datetime
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE
 from adabkb_service.operations import wording
 from adabkb_service.operations.study_report import Line, StudyReport
 from adabkb_service.operations.values_in_words import figure, shown
@@ -172,8 +172,7 @@ def _change(study: answers.Study, event: Event) -> str:
             was = payload.get("was", {})
             if "excluded" in was:
                 return f"Result {payload['observation']} {'was excluded' if payload['excluded'] else 'counts again'}"
-            before = wording.result(was)
-            told = with_unit(wording.result(payload), None if study.objectives else wording.unit(study))
+            before, told = (wording.result(study.quantities, each) for each in (was, payload))
             return f"Result {payload['observation']} was set to {told}" + (f" (it was {before})" if before else "")
     return CHANGES[event.kind]
 

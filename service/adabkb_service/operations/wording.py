@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,11 @@ from adabkb_service.contract.answers import Observation, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
-from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations.digits import Digits
-from adabkb_service.operations.values_in_words import figure
+from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
@@ -55,6 +56,8 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+FINENESS = 3
+"""The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
@@ -136,16 +139,37 @@ def title(study: Study, name: str | None = None) -> str:
 
 
 def number(study: Study, name: str | None, value: float | None) -> str:
-    """Format a number of a metric, or of the objective, with the digits that the study specifies."""
-    digits = quantity(study, name).digits
-    if digits is None or value is None:
-        return figure(value, 6)
-    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    """Format a number of a metric, or of the objective, with the digits that the study specifies, by default five
+    significant ones. ``measured`` in ``assets/words.js`` does the same."""
+    return _number(quantity(study, name), value)
 
 
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
     """Format a number of a metric, or of the objective, with its unit."""
-    return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
+    return number(study, name, value) if value is None else _in_unit(quantity(study, name), value)
+
+
+def observed(study: Study, name: str | None, value: float, error: float | None) -> str:
+    """Format a measured number with its unit and, if it is known, its standard error, both with as many decimals as
+    the error has with two digits."""
+    return estimate(study, name, value, error) if error else in_unit(study, name, value)
+
+
+def setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
+    range or, on a log scale, with three significant digits. A whole number and a step are kept as they are.
+    ``Scale.setting`` in ``assets/scale.js`` does the same."""
+    if not isinstance(parameter, FloatParameter) or parameter.step or not isinstance(value, int | float):
+        return shown(value)
+    if parameter.scale == "log":
+        return figure(float(value), 3)
+    places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
+    return figure(round(float(value), places), 12)
+
+
+def setting_in_unit(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter with its unit."""
+    return with_unit(setting(parameter, value), parameter.unit)
 
 
 def difference(study: Study, value: float) -> str:
@@ -186,11 +210,11 @@ def errors(study: Study, result: Observation) -> dict[str, float | None]:
     return {name: (result.std_errors or {}).get(name) for name in uncertain(study)}
 
 
-def result(payload: Mapping[str, Any]) -> str:
-    """Format the result in an event: its value or, with several objectives, each value with its name."""
+def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
+    """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
-        return figure(payload["value"], 6)
-    return ", ".join(f"{name} {figure(value, 6)}" for name, value in payload.get("metrics", {}).items())
+        return _in_unit(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
+    return _named(quantities, payload.get("metrics", {}))
 
 
 def missing(study: Study, result: Observation) -> str:
@@ -198,14 +222,13 @@ def missing(study: Study, result: Observation) -> str:
     return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
 
 
-def added(payload: Mapping[str, Any]) -> str:
+def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
     """Return the numbers that an event adds to a result that lacked them."""
     was = payload["was"]
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
-    value = {"value": payload["value"]} if "value" in was else {}
-    told = {**value, **(metrics if "metrics" in was else {})}
-    return ", ".join(f"{name} {figure(number, 6)}" for name, number in told.items())
+    value = [_in_unit(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
+    return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
 def purpose(trial: Trial) -> str:
@@ -235,6 +258,22 @@ def condition(parameter: Parameter) -> str:
         return ""
     parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
     return " and ".join(parts)
+
+
+def _number(known: Quantity, value: float | None) -> str:
+    if known.digits is None or value is None:
+        return figure(value)
+    return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _in_unit(known: Quantity, value: float) -> str:
+    return with_unit(_number(known, value), known.unit)
+
+
+def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
+    """Return metrics with their names and units."""
+    found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
+    return ", ".join(f"{known.label or name} {_in_unit(known, value)}" for known, name, value in found)
 
 
 def _constraint(study: Study, metric: str) -> OutcomeConstraint | None:

@@ -4,7 +4,7 @@
 import { Chart, colours, ramp } from "./charts.js";
 import { byId, every, holder, ifThere } from "./elements.js";
 import { chosen, hatched, plane } from "./learned.js";
-import { counted, figure, inUnit } from "./words.js";
+import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // of a range
 
@@ -82,10 +82,10 @@ export function coverageChart(data) {
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
     const told = (/** @type {typeof cells[0]} */ { column, row, count, best }) =>
       [
-        `${x.name}: ${column.words}`,
-        `${y.name}: ${row.words}`,
+        `${x.title}: ${inUnit(column.words, x.parameter.unit)}`,
+        `${y.title}: ${inUnit(row.words, y.parameter.unit)}`,
         count ? counted(count, "result") : "never tried",
-        ...(best === null ? [] : [`best ${inUnit(figure(best), study.quantity.unit)}`]),
+        ...(best === null ? [] : [`best ${measured(best, study.quantity)}`]),
       ].join("\n");
     return {
       option,

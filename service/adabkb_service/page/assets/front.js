@@ -2,6 +2,7 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
+import { conditions } from "./scale.js";
 import { counted, figure, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
@@ -10,7 +11,8 @@ export function frontChart(data) {
   return new Chart(
     "front",
     async () => {
-      const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
+      const [front, history, study] = await Promise.all([data.front(), data.history(), data.study()]);
+      const { quantities = {} } = study;
       const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
       if (!front.results) return { empty: "No results yet." };
       const ink = colours();
@@ -33,7 +35,7 @@ export function frontChart(data) {
         ...common(ink),
         grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
         xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
-        yAxis: numbers(ink, { name: title(y), scale: true }),
+        yAxis: numbers(ink, { name: title(y), nameTextStyle: { color: ink.muted, align: "left" }, scale: true }),
         series: [
           {
             type: "scatter",
@@ -63,7 +65,7 @@ export function frontChart(data) {
       };
       option.tooltip = {
         ...option.tooltip,
-        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names),
+        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names, study),
       };
       const header = ["observation", "trial", "is_on_front", ...names];
       const rows = [...observed, ...others]
@@ -124,20 +126,25 @@ export function volumeChart(data) {
 /** A point in words: an estimate of the model, or a result.
  * @param {any} point
  * @param {string[]} names of the objectives
+ * @param {ShownStudy} study
  */
-function told(point, names) {
+function told(point, names, { quantities = {}, parameters }) {
+  const line = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number | null} */ std = null) =>
+    `${quantities[name]?.label ?? name} ${plusMinus(value, std, quantities[name])}`;
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;
     return [
-      ...names.map((name) => `${name} ${plusMinus(metrics[name].mean, metrics[name].std)}`),
+      ...names.map((name) => line(name, metrics[name].mean, metrics[name].std)),
       `on the front with probability ${figure(probability, 2)}`,
+      ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
   }
   const result = point?.result;
   return result
     ? [
         `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`,
-        ...names.map((name) => `${name} ${figure(result.metrics[name], 6)}`),
+        ...names.map((name) => line(name, result.metrics[name], result.std_errors?.[name])),
+        ...conditions(parameters, result.parameters),
       ].join("\n")
     : "";
 }

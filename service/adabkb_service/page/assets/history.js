@@ -2,7 +2,8 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, plusMinus, shown, within } from "./words.js";
+import { conditions } from "./scale.js";
+import { counted, figure, inUnit, measured, plusMinus, within } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
  * @type {Record<string, [string, string, string]>}
@@ -27,6 +28,7 @@ const PURPOSES = { policy: "search", fallback: "fallback" };
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
+const MOST_CONDITIONS = 12; // in a tooltip
 const CLOUD = "results, darker where there are more";
 
 /** @param {import("./data.js").StudyData} data */
@@ -88,7 +90,7 @@ export function historyChart(data) {
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>
-        seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit),
+        seriesName === CLOUD ? aboutCell(point, study.quantity) : told(point?.result, study),
     };
     const header = [
       "result",
@@ -151,11 +153,11 @@ function cloud({ cells }, ink) {
 
 /** A cell of the density in words.
  * @param {Density["cells"][0]} cell
- * @param {string | undefined} unit
+ * @param {Quantity} quantity
  */
-function aboutCell([first, last, low, high, count], unit) {
+function aboutCell([first, last, low, high, count], quantity) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
-  return `${among}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
+  return `${among}\nbetween ${figure(low)} and ${measured(high, quantity)}`;
 }
 
 /** The results, by what they were for.
@@ -310,19 +312,18 @@ function errors(found) {
 
 /** A result in words.
  * @param {Result | undefined} result
- * @param {string | undefined} unit
+ * @param {ShownStudy} study
  */
-function told(result, unit) {
+function told(result, { quantity, parameters }) {
   if (!result) return "";
   const lines = [
     `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`,
   ];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
-  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${kept}`);
+  lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
-  if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
-  const parameters = Object.entries(result.parameters).slice(0, 12);
-  return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
+  if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std, quantity)}`);
+  return [...lines, ...conditions(parameters, result.parameters).slice(0, MOST_CONDITIONS)].join("\n");
 }
 
 /** The chart in words.
@@ -333,7 +334,7 @@ function told(result, unit) {
 function said(study, { count, records }, density) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
-  if (best) parts.push(`the best is ${inUnit(figure(best[1]), study.quantity.unit)}, result ${best[0]}`);
+  if (best) parts.push(`the best is ${measured(best[1], study.quantity)}, result ${best[0]}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
     parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);

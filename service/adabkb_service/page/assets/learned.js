@@ -2,6 +2,7 @@
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
+import { conditions } from "./scale.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
@@ -223,9 +224,9 @@ export function slicesChart(data) {
         const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
         const scale = drawn[first.seriesIndex >> 1];
         return [
-          `${scale.name} = ${scale.label(first.value[0])}`,
-          inUnit(plusMinus(each.mean, each.std), study.quantity.unit),
-          `band ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+          `${scale.title}: ${scale.label(first.value[0])}`,
+          plusMinus(each.mean, each.std, study.quantity),
+          `between ${figure(each.lcb, 4)} and ${inUnit(figure(each.ucb, 4), study.quantity.unit)}`,
         ].join("\n");
       },
     };
@@ -376,15 +377,15 @@ export function contourChart(data, name) {
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
-          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result),
+          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result, study),
       };
       const aboutPlace = (/** @type {number} */ k) => {
         const { mean, std } = slice.predictions[k];
         return [
           ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
-          `${x.name} = ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
-          `${y.name} = ${y.label(y.position(lines[k % lines.length]))}`,
-          inUnit(plusMinus(mean, std), study.quantity.unit),
+          `${x.title}: ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
+          `${y.title}: ${y.label(y.position(lines[k % lines.length]))}`,
+          plusMinus(mean, std, study.quantity),
         ].join("\n");
       };
       const rows = slice.predictions.map((each, k) => [
@@ -400,9 +401,10 @@ export function contourChart(data, name) {
         .map((each) => each.parameters)
         .filter((names) => names.includes(x.name) || names.includes(y.name))
         .flat();
-      const rest = Object.entries(slice.at)
-        .filter(([name]) => !giving.includes(name))
-        .map(([name, value]) => `${name} = ${shown(value)}`);
+      const rest = conditions(
+        study.parameters.filter(({ name }) => !giving.includes(name)),
+        slice.at,
+      );
       return {
         option,
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"],
@@ -511,7 +513,10 @@ export function points(found, x, y, ink) {
 
 /** A result in words.
  * @param {Result} result
+ * @param {ShownStudy} study
  */
-export function aboutResult(result) {
-  return `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}\n${figure(result.value, 6)}`;
+export function aboutResult(result, { quantity, parameters }) {
+  const name = `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`;
+  const value = plusMinus(result.value, result.std_error, quantity);
+  return [name, value, ...conditions(parameters, result.parameters)].join("\n");
 }

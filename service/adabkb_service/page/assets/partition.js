@@ -84,7 +84,7 @@ export function partitionChart(data) {
           seriesIndex < 2
             ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x])
             : point.result
-              ? aboutResult(point.result)
+              ? aboutResult(point.result, study)
               : "recommended point",
       };
       const header = [

@@ -37,7 +37,7 @@ const CHARTS = {
 export async function chartsOf(data) {
   const scales = await data.axes();
   for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
-    for (const { name } of scales) select.add(new Option(name, name));
+    for (const { name, title } of scales) select.add(new Option(title, name));
     select.selectedIndex = Math.min(Number(select.dataset.parameters), scales.length - 1);
     holder(select, "label", HTMLLabelElement).hidden = scales.length < 2;
   }

@@ -7,9 +7,10 @@ import { byId, dataOf, every, ifThere, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
+import { Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { figure, plusMinus, shown } from "./words.js";
+import { figure, measured, plusMinus } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -58,16 +59,26 @@ async function recommend() {
   shortcoming.hidden = shortcoming.textContent === "";
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
-    write(row, shown(model?.parameters[name]), shown(observed?.parameters[name]));
+    const scale = scales.get(name);
+    const [byModel, inResult] = [model, observed].map((point) => scale?.setting(point?.parameters[name]) ?? "–");
+    write(row, byModel, inResult);
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
   const value = one(table, "[data-value]", HTMLElement);
-  write(value, model ? plusMinus(model.mean, model.std) : "–", figure(observed?.value));
+  write(
+    value,
+    model ? plusMinus(model.mean, model.std, plain("value")) : "–",
+    measured(observed?.value, plain("value")),
+  );
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
-    write(row, predicted ? plusMinus(predicted.mean, predicted.std) : "–", figure(observed?.metrics?.[name]));
+    write(
+      row,
+      predicted ? plusMinus(predicted.mean, predicted.std, plain(name)) : "–",
+      measured(observed?.metrics?.[name], plain(name)),
+    );
   }
   const feasible = table.querySelector("[data-feasible]"); // there if the study has bounds
   if (feasible) {
@@ -81,6 +92,12 @@ async function recommend() {
   table.removeAttribute("aria-busy");
 }
 
+const { quantities = {}, parameters } = await data.study();
+const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
+/** A quantity without its unit, which the head of the row has.
+ * @param {string} name
+ */
+const plain = (name) => ({ digits: quantities[name]?.digits });
 const hasSeveral = document.getElementById("front") !== null; // objectives
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
@@ -134,4 +151,4 @@ function changed() {
 }
 
 document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
-follow(data, dataOf(page, "cursor"), changed);
+follow(data, quantities, dataOf(page, "cursor"), changed);

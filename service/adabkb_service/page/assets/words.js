@@ -29,14 +29,43 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-/** A mean with its standard deviation: as many digits as the deviation lets mean anything.
+const MOST_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
+
+/** A number with so many digits after the point; fewer than none are zeros before it.
+ * @param {number} value
+ * @param {number} places
+ */
+function fixed(value, places) {
+  const size = 10 ** -places;
+  const rounded = places < 0 ? Math.round(value / size) * size : value;
+  return rounded
+    .toFixed(Math.max(places, 0))
+    .replace(/^-(?=[0.]*$)/, "")
+    .replace("-", "−");
+}
+
+/** A number of a quantity with its unit: with the digits that the study asks for, by default five.
+ * @param {number | null | undefined} value
+ * @param {Quantity} [quantity]
+ */
+export function measured(value, { digits, unit } = {}) {
+  if (value === null || value === undefined || digits === undefined)
+    return inUnit(figure(value), value == null ? "" : unit);
+  return inUnit(fixed(value, digits), unit);
+}
+
+/** A mean with its standard deviation, which has two digits; both have the same number of decimals, at most one more
+ * than the quantity.
  * @param {number} mean
  * @param {number | null | undefined} std
+ * @param {Quantity} [quantity]
  */
-export function plusMinus(mean, std) {
-  if (!std || !(std > 0)) return figure(mean);
-  const digits = Math.ceil(Math.log10(Math.abs(mean) / std || 1)) + 2;
-  return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
+export function plusMinus(mean, std, quantity = {}) {
+  if (!std || !(std > 0)) return measured(mean, quantity);
+  const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MOST_PLACES) + 1);
+  const isExtreme = places > MOST_PLACES || Math.abs(mean) >= 1e15;
+  const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
+  return inUnit(told.join(" ± "), quantity.unit);
 }
 
 /** @type {[number, string][]} */

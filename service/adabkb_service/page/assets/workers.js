@@ -89,6 +89,6 @@ function about(trial, end) {
     `trial ${trial.number}, ${trial.state}`,
     `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`,
   ];
-  if (trial.value !== null) lines.push(`result ${figure(trial.value, 6)}`);
+  if (trial.value !== null) lines.push(`result ${figure(trial.value)}`);
   return lines.join("\n");
 }
